@@ -4,7 +4,7 @@ import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
-import { rememberedOf, withEnd, WHY_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
+import { memoryOf, withEnd, WHY_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
 import { healthOf, isLeftAlone, isAvailable, availableAt } from './vm-health.ts';
 
@@ -31,7 +31,6 @@ export function assessCycles(view: HealingView, state: HealingState): Assessed {
   return new Assessor(view, state).assessed();
 }
 
-/** Ends all cycles. */
 export function endAll({ vms, now }: HealingInput, state: HealingState, why: string): Omit<Assessed, 'wakeAt'> {
   const byName = new Map(vms.map((vm) => [vm.name, vm]));
   let all: Omit<Assessed, 'wakeAt'> = { state, cancel: [], events: [] };
@@ -44,14 +43,14 @@ class Assessor {
   readonly #before: HealingState;
   /** How many more VMs the pool has than it wants, by their role. */
   readonly #surplus: ReturnType<typeof surplusByRole>;
-  readonly #remembered: ReturnType<typeof rememberedOf>;
+  readonly #memory: ReturnType<typeof memoryOf>;
   #wakeAt: number | null = null;
 
   constructor(view: HealingView, state: HealingState) {
     this.#view = view;
     this.#before = state;
     this.#surplus = surplusByRole(view, state);
-    this.#remembered = rememberedOf(state);
+    this.#memory = memoryOf(state);
   }
 
   assessed(): Assessed {
@@ -148,16 +147,16 @@ class Assessor {
   #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
     const { vmiOf, lastFailureOf, rules, minReadyMs, timeoutMs, now } = this.#view;
     const vmi = vmiOf(vm);
-    const remembered = this.#remembered(vm);
+    const memory = this.#memory(vm);
     const runs = { hasRun: true, hasRunItself: vm.notYetRun === null };
-    const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...remembered, ...runs, rules, now });
+    const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...memory, ...runs, rules, now });
     if (health.unhealthy) return this.#sickAgain(cycle, vm, health.why);
     this.#wake(health.at);
     const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);
     this.#wake(isAvailableAt);
     // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a VMI that
     // lasts this long counts as no longer failing.
-    const since = vm.startFailures + remembered.earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
+    const since = vm.startFailures + memory.earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
     const why = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
@@ -221,7 +220,6 @@ const left = (why: string): CycleEnd => ({ end: 'Left', why });
 const mayRun = ({ phase, run }: Cycle): boolean =>
   phase !== 'Provisioning' && (run.state === 'Running' || run.state === 'Unknown');
 
-/** How many replacements the cycle has made. */
 function replacementsOf(cycle: Cycle, vm: VmView | undefined): number {
   const { phase, attempt, run } = cycle;
   const isThere = vm?.uid === cycle.uid && isActive(vm);

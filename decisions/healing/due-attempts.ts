@@ -2,7 +2,7 @@ import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PlannedAttempt } from './attempt.ts';
-import { rememberedOf, type Cycle, type HealingState, type HealingMode } from './state.ts';
+import { memoryOf, type Cycle, type HealingState, type HealingMode, type HealthMemory } from './state.ts';
 import { attemptRules, holdsData, type HealingView } from './view.ts';
 
 /** An attempt that has made no progress for this long, although nothing holds it up, is begun again. */
@@ -18,13 +18,13 @@ export function dueAttempts(
   hold: HealingMode,
 ): { begin: PlannedAttempt[]; wakeAt: number | null } {
   const byUid = new Map(view.vms.map((vm) => [vm.uid, vm]));
-  const remembered = rememberedOf(state);
+  const memory = memoryOf(state);
   const begin: PlannedAttempt[] = [];
   let wakeAt: number | null = null;
   for (const cycle of state.cycles) {
     const vm = byUid.get(cycle.uid);
     const at = dueAt(cycle, vm, hold);
-    if (at <= view.now) begin.push(attemptOf(view, remembered(cycle), cycle, vm));
+    if (at <= view.now) begin.push(attemptOf(view, memory(cycle), cycle, vm));
     else if (at < Infinity) wakeAt = earlier(wakeAt, at);
   }
   return { begin, wakeAt };
@@ -43,7 +43,7 @@ function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | un
 
 function attemptOf(
   view: HealingView,
-  { earlyEnds, failingSince }: ReturnType<ReturnType<typeof rememberedOf>>,
+  { earlyEnds, failingSince }: HealthMemory,
   { vm: name, uid, attempt, why, startedAt, nextAt, run, skipDelay = false, onSameDisks = 0 }: Cycle,
   vm: VmView | undefined,
 ): PlannedAttempt {

@@ -9,7 +9,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
-import { isFinal, remembered, rememberedOf, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { isFinal, remembered, memoryOf, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 
@@ -44,7 +44,7 @@ interface Found {
 export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
-  const rememberedIn = rememberedOf(state);
+  const memory = memoryOf(state);
   const all: { vm: VmView; unhealthy: FoundUnhealthy }[] = [];
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
@@ -60,7 +60,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
     const reason = whyNotNow(vm, liveVmi(vmiOf(vm)));
     if (reason !== null && MOVES.has(reason.kind)) continue;
     const { name, uid } = vm;
-    const known = { vm, vmi: vmiOf(vm), lastFailure: lastFailureOf(vm), ...rememberedIn(vm) };
+    const known = { vm, vmi: vmiOf(vm), lastFailure: lastFailureOf(vm), ...memory(vm) };
     const health = healthOf({ ...known, hasRun: vm.notYetRun === null, rules, now });
     const why = health.unhealthy ? health.why.slice(0, WHY_LENGTH) : '';
     if (health.unhealthy && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });

@@ -124,7 +124,6 @@ const changed = (state: HealingState, id: AttemptId, change: (cycle: Cycle) => C
   cycles: state.cycles.map((cycle) => (isOf(cycle, id) ? change(cycle) : cycle)),
 });
 
-/** Returns the state once these attempts are begun. */
 export const withBegun = (state: HealingState, begin: readonly PlannedAttempt[], now: number): HealingState => {
   const names = new Set(begin.map(({ sick }) => sick.name));
   const run = { state: 'Running', since: now } as const;
@@ -135,7 +134,6 @@ export const withBegun = (state: HealingState, begin: readonly PlannedAttempt[],
 export const withLostAttempt = (state: HealingState, id: AttemptId, run: 'NotBegun' | 'Unknown'): HealingState =>
   changed(state, id, (cycle) => (cycle.run.state === 'Ended' ? cycle : { ...cycle, run: { state: run } }));
 
-/** Returns the state once the unhealthy VM is gone. */
 export const withRemoval = (state: HealingState, id: AttemptId, removed: Removed): HealingState =>
   changed(state, id, (cycle) => afterRemoval(cycle, removed));
 
@@ -153,7 +151,6 @@ export const withAttemptEnd = (state: HealingState, id: AttemptId, outcome: Atte
       : { ...(outcome.end === 'Removed' ? afterRemoval(cycle, outcome) : cycle), run: { state: 'Ended', outcome } },
   );
 
-/** Returns the state without this cycle, and with its end. */
 export function withEnd(
   state: HealingState,
   { vm }: Cycle,
@@ -253,12 +250,18 @@ const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, oth
 
 const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid < b.vmUid ? -1 : 1);
 
-/** Returns what is known of a VM beyond what the VM and its VMI say, as `healthOf` takes it. */
-export function rememberedOf({ earlyEnds, failing, vmiPauses }: HealingState) {
+/** What is known of a VM's health beyond what the VM and its VMI say, as `healthOf` takes it. */
+export interface HealthMemory {
+  earlyEnds: number;
+  failingSince: number | null;
+  pauseEndedAt: number | null;
+}
+
+export function memoryOf({ earlyEnds, failing, vmiPauses }: HealingState): (vm: { uid: string }) => HealthMemory {
   const ends = new Map(earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const since = new Map(failing.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(vmiPauses.map(({ vmUid, endedAt }) => [vmUid, endedAt]));
-  return ({ uid }: { uid: string }) => ({
+  return ({ uid }) => ({
     earlyEnds: ends.get(uid) ?? 0,
     failingSince: since.get(uid) ?? null,
     pauseEndedAt: pauses.get(uid) ?? null,
@@ -271,7 +274,6 @@ export type HealingAsk =
   | { ask: 'ended'; id: AttemptId; outcome: AttemptEnd }
   | { ask: 'lost'; id: AttemptId; run: 'NotBegun' | 'Unknown' };
 
-/** Returns the state once this is done. */
 export function withAsk(state: HealingState, ask: HealingAsk): HealingState {
   switch (ask.ask) {
     case 'removed':

@@ -1,3 +1,5 @@
+import { compareRanks } from '../lib/ranks.ts';
+
 /** A machine type such as `pc-q35-rhel9.2.0`. Within a family, later versions replace earlier ones. */
 interface MachineType {
   name: string;
@@ -33,16 +35,7 @@ export const isAlias = (name: string): boolean => machineTypeOf(name).version ==
 export function compareMachineTypes(a: string, b: string): number | null {
   const [first, second] = [machineTypeOf(a), machineTypeOf(b)];
   if (first.family !== second.family || first.version === null || second.version === null) return null;
-  return compareVersions(first.version, second.version);
-}
-
-/** Treats `9.2` as `9.2.0`. */
-function compareVersions(a: readonly number[], b: readonly number[]): number {
-  for (let index = 0; index < Math.max(a.length, b.length); index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+  return compareRanks(first.version, second.version);
 }
 
 /** Returns the newest type of the same family that is newer than this one; null if there is none. */

@@ -40,7 +40,7 @@ export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | nul
 
 function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot): PoolTransitionState {
   const { pool } = owner;
-  const { undoes } = rules.transition.scope;
+  const { undoes } = rules;
   const words = `pool ${namespacedName(pool.metadata)}`;
   if (pool.metadata.deletionTimestamp !== undefined) return { state: 'deferred', why: `its ${words} is being deleted` };
   const machineType = templateTypeOf(pool);
@@ -101,10 +101,9 @@ function stateOfResults(
   wanted: string | null,
 ): PoolTransitionState | undefined {
   const groups: TypeGroup[] = [];
-  const isUndo = rules.transition.scope.undoes !== null;
   for (const vm of vms) {
     // The pool skips VMs whose owners opted out of disruption.
-    if (vm.optedOut || (!isUndo && !rules.scope.isOld(vm.machineType))) continue;
+    if (vm.optedOut || (rules.undoes === null && !rules.scope.isOld(vm.machineType))) continue;
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
     const why = result === undefined ? null : refusalOf(rules, result);

@@ -207,11 +207,4 @@ function putIn<T>(groups: Grouped<T>, { name, of }: { name: string; of: T }, key
   else groups.set(name, known);
 }
 
-export function first(names: ReadonlySet<string>, most: number): string[] {
-  const found: string[] = [];
-  for (const name of names) {
-    if (found.length >= most) break;
-    found.push(name);
-  }
-  return found;
-}
+export const first = (names: ReadonlySet<string>, most: number): string[] => names.values().take(most).toArray();

@@ -21,6 +21,8 @@ export interface TransitionRulesInput {
 /** A transition, prepared for queries about thousands of VMs. */
 export interface TransitionRules extends Omit<TransitionRulesInput, 'results'> {
   scope: ScopeRules;
+  /** As in the transition's scope. */
+  undoes: string | null;
   /** What was found about pools, by their UIDs, since each of their many VMs asks: forget what may have changed. */
   pools: Map<string, PoolTransitionState>;
   /** Undefined if no dry run has shown it yet. */
@@ -35,6 +37,7 @@ export function transitionRules({ ref, transition, results, othersRunning }: Tra
     transition,
     othersRunning,
     scope: scopeRules(transition.scope),
+    undoes: transition.scope.undoes,
     pools: new Map(),
     resultOf: (group) => byGroup.get(groupKey(group)),
   };
@@ -50,62 +53,45 @@ interface Typed {
   transition: TransitionRecord | null;
 }
 
+/** Whether a transition that is to be undone has changed the type. */
+const isToUndo = ({ undoes }: TransitionRules, record: TransitionRecord | null): record is TransitionRecord =>
+  undoes !== null && isRecordOf(record, undoes) && record.from !== record.to;
+
 /**
  * Returns the type to set instead of the current one (null: clear it); undefined if the current one may stay. An undo
  * goes by the record of the transition that it undoes.
  */
 export function wantedType(
-  {
-    transition: {
-      scope: { undoes },
-      to,
-    },
-    scope,
-  }: TransitionRules,
+  rules: TransitionRules,
   { machineType, transition: record }: Typed,
 ): string | null | undefined {
-  if (undoes === null) return scope.isOld(machineType) ? to : undefined;
-  const isUndone = isRecordOf(record, undoes) && record.from !== record.to && record.to === (machineType ?? '');
-  return isUndone ? record.from || null : undefined;
+  if (rules.undoes === null) return rules.scope.isOld(machineType) ? rules.transition.to : undefined;
+  return isToUndo(rules, record) && record.to === (machineType ?? '') ? record.from || null : undefined;
 }
 
 /**
  * True if a transition that is to be undone has changed the type, and it was changed since: what it should be
  * now is unknown.
  */
-export const isChangedSince = (
-  {
-    transition: {
-      scope: { undoes },
-    },
-  }: TransitionRules,
-  { machineType, transition: record }: Typed,
-): boolean =>
-  undoes !== null && isRecordOf(record, undoes) && record.from !== record.to && record.to !== (machineType ?? '');
+export const isChangedSince = (rules: TransitionRules, { machineType, transition: record }: Typed): boolean =>
+  isToUndo(rules, record) && record.to !== (machineType ?? '');
 
 /**
  * True if a user has reverted the change that this transition made: set an old type again or, after an undo, any
  * other type.
  */
-export const isSetBack = (
-  {
-    transition: {
-      scope: { undoes },
-    },
-    scope,
-  }: TransitionRules,
-  { machineType, transition: record }: Typed,
-): boolean => (undoes === null ? scope.isOld(machineType) : record?.to !== (machineType ?? ''));
+export const isSetBack = ({ undoes, scope }: TransitionRules, { machineType, transition: record }: Typed): boolean =>
+  undoes === null ? scope.isOld(machineType) : record?.to !== (machineType ?? '');
 
 /**
  * True for a VMI with an old type. The type that a VMI got for an alias is known only to KubeVirt, once the VMI
  * runs. For an undo, a VMI is old if it was started from an earlier spec of a VM that the undo has changed.
  */
 export function isOldVmi(rules: TransitionRules, vm: VmView, vmi: VmiView): boolean {
-  const { ref, transition, scope } = rules;
+  const { ref, undoes, scope } = rules;
   const { machineType, specMachineType } = vmi;
   const isOurs = vm.transition?.id === ref.id;
-  if (transition.scope.undoes === null)
+  if (undoes === null)
     return scope.isOld(machineType ?? specMachineType) || (isOurs && isOfOldAlias(rules, vmi, vm.machineType));
   return isOurs && specMachineType !== null && specMachineType !== vm.machineType;
 }
@@ -136,9 +122,12 @@ export const groupOf = ({ machineType, architecture, preference }: VmView, wante
  * Returns why the resulting type is not acceptable; null if it is. `force` accepts a type that no node has, but not a
  * type that would itself be old.
  */
-export function refusalOf({ transition, scope }: TransitionRules, { to, fault }: TransitionResult): string | null {
+export function refusalOf(
+  { transition, undoes, scope }: TransitionRules,
+  { to, fault }: TransitionResult,
+): string | null {
   if (fault === null || !transition.force) return fault;
-  return transition.scope.undoes === null && scope.isOld(to) ? `it would come back as ${to}` : null;
+  return undoes === null && scope.isOld(to) ? `it would come back as ${to}` : null;
 }
 
 /**

@@ -79,15 +79,11 @@ interface Owned {
 
 /** Returns undefined if the pool does not matter: the VM is treated like any other. */
 function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): TransitionNeed | undefined {
-  const {
-    vm,
-    live,
-    owner: { pool },
-  } = owned;
-  const state = poolTransitionState(rules, owned.owner, snapshot);
+  const { vm, live, owner } = owned;
+  const state = poolTransitionState(rules, owner, snapshot);
   if (state.state === 'apart') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (live !== undefined && isOldVmi(rules, vm, live));
-  const isMeant = isOld || rules.transition.scope.undoes !== null;
+  const isMeant = isOld || rules.undoes !== null;
   if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
   if (state.state === 'excluded') return excluded(state.why);
@@ -98,7 +94,7 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
     state.state === 'check'
       ? state.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
       : undefined;
-  return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
+  return group === undefined ? { need: 'pool', pool: owner.pool, why: null } : { need: 'check', group };
 }
 
 type Rolling = Extract<PoolTransitionState, { state: 'rolls' }>;
@@ -110,17 +106,14 @@ function needInRollout(
   snapshot: Snapshot,
   { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
 ): TransitionNeed | undefined {
-  const {
-    vm,
-    live,
-    owner: { pool },
-  } = owned;
+  const { vm, live, owner } = owned;
+  const { pool } = owner;
   const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
   // What is left from another revision's rollout says nothing about this one.
   const rollout = pool.status?.rollout?.revision === revision ? pool.status.rollout : undefined;
   const waiting = isThere && isOurs ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
   if (waiting !== undefined) return waiting;
-  const ofUndo = rules.transition.scope.undoes !== null;
+  const ofUndo = rules.undoes !== null;
   // If a VM is old although its pool has nothing left to do, a user has changed it by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
   // An undo does not touch VMs because of a template that it has not changed.
@@ -144,15 +137,12 @@ function needWhileItComesUp(
   rollout: RolloutStatus | undefined,
   snapshot: Snapshot,
 ): TransitionNeed | undefined {
-  const {
-    vm,
-    owner: { pool },
-  } = owned;
+  const { vm, owner } = owned;
   if (vm.optedOut || isUp(owned, snapshot)) return undefined;
-  const failed = failureOf(pool, vm, rollout);
+  const failed = failureOf(owner.pool, vm, rollout);
   if (failed !== undefined) return failed;
   const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
-  return isOver ? undefined : { need: 'pool', pool, why: null };
+  return isOver ? undefined : { need: 'pool', pool: owner.pool, why: null };
 }
 
 const formatPool = ({ metadata }: StoredPool): string => `its pool ${namespacedName(metadata)}`;
@@ -190,8 +180,7 @@ function needOfChanged(
   // runs.
   const isKnown =
     live === undefined ? !isMeantToRun(vm, vmi) : live.machineType !== null || !isAlias(live.specMachineType ?? '');
-  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? ''))
-    return { need: 'wait', why: null };
+  if (!isKnown && rules.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', why: null };
   if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
   // The VMI was started from the old spec while that was being changed.
   if (vm.transition?.vmiType === null) return heldBack(vm, live) ?? { need: 'mark' };
@@ -239,9 +228,7 @@ const waitsAfter = (
   rules: TransitionRules,
   { vm, live, wanted, to }: { vm: VmView; live: VmiView; wanted: string | null; to: string },
 ): boolean =>
-  rules.transition.scope.undoes === null
-    ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to)
-    : live.specMachineType !== wanted;
+  rules.undoes === null ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to) : live.specMachineType !== wanted;
 
 /** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
 const exclusionOf = (vm: VmView): TransitionNeed | undefined => (vm.optedOut ? excluded(OPTED_OUT) : undefined);

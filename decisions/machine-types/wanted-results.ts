@@ -15,36 +15,22 @@ export interface WantedResult {
   sample: string;
 }
 
-/** Counts VMs by group. */
-class Groups {
-  readonly #groups = new Map<string, WantedResult>();
-
-  add(vm: VmView, group: TypeGroup): void {
-    const key = groupKey(group);
-    const known = this.#groups.get(key);
-    if (known === undefined) this.#groups.set(key, { group, vms: 1, sample: namespacedName(vm) });
-    else known.vms++;
-  }
-
-  get all(): WantedResult[] {
-    return [...this.#groups.values()];
-  }
-}
-
 /** Returns the groups of VMs that are to be changed, or will be once they can, and that have no result yet. */
 export function wantedResults(
   rules: TransitionRules,
   vms: Iterable<VmView>,
   snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>,
 ): WantedResult[] {
-  const groups = new Groups();
+  const groups = new Map<string, WantedResult>();
   for (const vm of vms) {
     const need = transitionNeed(rules, vm, snapshot);
     const deferred = need.need === 'deferred' ? later(rules, vm) : undefined;
     const group = need.need === 'check' ? need.group : deferred;
-    if (group !== undefined && rules.resultOf(group) === undefined) groups.add(vm, group);
+    if (group === undefined || rules.resultOf(group) !== undefined) continue;
+    const known = groups.get(groupKey(group)) ?? { group, vms: 0, sample: namespacedName(vm) };
+    groups.set(groupKey(group), { ...known, vms: known.vms + 1 });
   }
-  return groups.all;
+  return [...groups.values()];
 }
 
 /**

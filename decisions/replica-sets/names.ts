@@ -25,20 +25,15 @@ export const isReplicaName = (set: string, name: string): boolean =>
   name.startsWith(set) && SUFFIX.test(name.slice(set.length));
 
 /** Returns the first `count` names of the set that are free. */
-export function freeNames(
+export const freeNames = (
   set: { name: string; uid: string },
   count: number,
   isTaken: (name: string) => boolean,
-): string[] {
-  const free: string[] = [];
-  if (count <= 0) return free;
-  for (const name of replicaNames(set)) {
-    if (isTaken(name)) continue;
-    free.push(name);
-    if (free.length === count) break;
-  }
-  return free;
-}
+): string[] =>
+  replicaNames(set)
+    .filter((name) => !isTaken(name))
+    .take(Math.max(count, 0))
+    .toArray();
 
 function letters(number: number): string {
   let word = '';

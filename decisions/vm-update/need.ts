@@ -64,12 +64,7 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Upd
 }
 
 /** Any other update comes first: it may give the VMI another pod. */
-function withPod(
-  wanted: ReturnType<typeof needOf>,
-  vm: VmView,
-  vmiOf: VmiOf,
-  { podActFor }: RolloutTarget,
-): ReturnType<typeof needOf> {
+function withPod(wanted: Wanted, vm: VmView, vmiOf: VmiOf, { podActFor }: RolloutTarget): Wanted {
   const vmi = activeVmi(vm, vmiOf(vm));
   const act = wanted.need === 'nothing' && vmi !== undefined ? (podActFor?.(vm, vmi) ?? null) : null;
   if (act === null) return wanted;
@@ -77,12 +72,7 @@ function withPod(
 }
 
 /** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */
-function withChange(
-  wanted: ReturnType<typeof needOf>,
-  vm: VmView,
-  vmiOf: VmiOf,
-  target: RolloutTarget,
-): ReturnType<typeof needOf> {
+function withChange(wanted: Wanted, vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Wanted {
   const vmi = activeVmi(vm, vmiOf(vm));
   const isCovered = wanted.need === 'act' && (wanted.act === 'restart' || wanted.act === 'replace');
   const change = vmi === undefined || isCovered ? null : target.changeFor(vm, vmi);
@@ -93,8 +83,10 @@ function withChange(
   return wanted.need === 'nothing' ? excluded(`it has started before ${change.what} changed`) : wanted;
 }
 
-/** What the VM needs, even if it can't be touched now. */
-function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<UpdateNeed, Deferred> {
+/** What a VM needs, even if it can't be touched now. */
+type Wanted = Exclude<UpdateNeed, Deferred>;
+
+function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Wanted {
   const vmi = activeVmi(vm, vmiOf(vm));
   const correction = target.correction?.(vm) ?? null;
   if (correction === null && vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
@@ -111,7 +103,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
 }
 
 /** A live update that was taken back in its middle leaves a VMI with more than its revision says. */
-function needOfCurrent(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
+function needOfCurrent(vm: VmView, vmi: VmiView, target: RolloutTarget): Wanted {
   const kept = keptUntilRestart(vm, vmi, expanded(target.revision, target)!);
   return kept === null
     ? NOTHING
@@ -123,23 +115,16 @@ function needOfCurrent(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnT
 const hasLimit = (target: RolloutTarget): target is LimitedTarget => target.limit !== null;
 type LimitedTarget = RolloutTarget & { limit: Disruption };
 
-function needOfRunning(
-  vm: VmView,
-  vmi: VmiView,
-  target: LimitedTarget,
-  correction: Disruption | null,
-): ReturnType<typeof needOf> {
+function needOfRunning(vm: VmView, vmi: VmiView, target: LimitedTarget, correction: Disruption | null): Wanted {
   if (correction === 'Replace') return excluded('its disks would have to be replaced to correct it');
-
   const disruption = vmiDisruption(vm, vmi, target, correction);
   // Writing the spec would be enough to set these off.
   if (hasNewPower(vm, target) && powerOf(target.template.spec) === 'Halted') {
     if (exceeds('Restart', target.limit)) return excluded('it would be stopped, which the pool does not allow');
     return acting('restart', correction);
   }
-  if (disruption === 'Live' && exceeds(disruption, target.limit)) {
+  if (disruption === 'Live' && exceeds(disruption, target.limit))
     return excluded('it would be updated while it runs, which the pool does not allow');
-  }
   return atMost(disruption, vm, vmi, target, correction);
 }
 
@@ -153,7 +138,7 @@ const acting = (act: UpdateAct, correction: Disruption | null): Extract<UpdateNe
   ...(correction === null ? {} : { setsRight: true }),
 });
 
-function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): ReturnType<typeof needOf> {
+function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Wanted {
   if (target.limit === null || exceeds('Replace', target.limit)) {
     const disks = formatDisks(vm, target);
     return excluded(`its disks would have to be replaced, which the pool does not allow${disks}`);
@@ -169,7 +154,7 @@ const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to user
  * The next VMI may start before drover observes that the previous one has stopped. So the spec is written while a VMI
  * runs, if that does not affect the VMI.
  */
-function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
+function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): Wanted {
   if (vm.revision === target.revision)
     return excluded(vmi.revision === target.revision ? 'it runs, and is corrected when it stops' : WAITS_FOR_RESTART);
   // Disks are made, and detached, with the VM that has them.
@@ -217,7 +202,7 @@ function atMost(
   vmi: VmiView,
   target: LimitedTarget,
   correction: Disruption | null,
-): ReturnType<typeof needOf> {
+): Wanted {
   const { limit, revision } = target;
   if (disruption === 'None') return acting('write', correction);
   if (!exceeds(disruption, limit)) return acting(disruption === 'Live' ? 'live' : 'restart', correction);

@@ -1,12 +1,5 @@
 import { field, isObject, type Json } from '../lib/json.ts';
-import {
-  asList,
-  NAME_GENERATION_FLAGS,
-  numberedReferences,
-  REFERENCE_KINDS,
-  volumesOf,
-  type OwnReference,
-} from '../template/references.ts';
+import { asList, ownReferences, volumesOf, type OwnReference } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
 
 /** A Secret or ConfigMap that VMs of a template read; with `numbered`, each VM another, with the VM's number. */
@@ -23,21 +16,11 @@ const known = new WeakMap<PoolTemplate, StartReference[]>();
 export function startReferences(template: PoolTemplate): StartReference[] {
   const before = known.get(template);
   if (before !== undefined) return before;
-  const spec = readAtStart(template.spec);
-  const references = NAME_GENERATION_FLAGS.flatMap((flag) =>
-    numberedReferences[flag](spec)
-      .filter(([holder, key]) => isObject(holder) && typeof holder[key] === 'string')
-      .map(([holder, key]): StartReference => ({
-        kind: REFERENCE_KINDS[flag],
-        name: (holder as Record<string, string>)[key]!,
-        numbered: template.nameGeneration?.[flag] === true,
-      })),
-  );
-  const distinct = references.filter(
-    ({ kind, name }, at) => references.findIndex((one) => one.kind === kind && one.name === name) === at,
-  );
-  known.set(template, distinct);
-  return distinct;
+  const references = ownReferences(readAtStart(template.spec)).map(({ kind, name, flag }) => {
+    return { kind, name, numbered: template.nameGeneration?.[flag] === true };
+  });
+  known.set(template, references);
+  return references;
 }
 
 /** Returns as much of the VM's spec as is read only when a VMI starts. */

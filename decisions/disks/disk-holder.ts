@@ -85,12 +85,8 @@ export function poolsOfDisk(
  * disk.
  */
 export function poolsOfSameDisks(pool: StoredPool, others: Iterable<StoredPool>): StoredPool[] {
-  const names = disksIn(pool);
-  return names.size === 0
-    ? []
-    : [...others].filter(
-        (other) => isNeighbour(pool, other) && [...disksIn(other).keys()].some((one) => names.has(one)),
-      );
+  const names = new Set(disksIn(pool).keys());
+  return [...others].filter((other) => isNeighbour(pool, other) && !names.isDisjointFrom(disksIn(other)));
 }
 
 const disksIn = ({ spec }: StoredPool): ReadonlyMap<string, unknown> => diskTemplates(spec.template.spec);

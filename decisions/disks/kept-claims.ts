@@ -93,18 +93,15 @@ export function reuseOf(
 }
 
 /** The kept disks of a pool, by number, without the numbers that have a VM: there the mark says nothing. */
-export function keptByNumber(
+export const keptByNumber = (
   pool: StoredPool,
   claims: readonly KeptClaim[],
   isTaken: (name: string) => boolean,
-): Map<number, KeptClaim[]> {
-  const byNumber = new Map<number, KeptClaim[]>();
-  for (const claim of claims) {
-    const { number } = claim.kept;
-    if (!isTaken(vmName(pool.metadata.name, number))) byNumber.set(number, [...(byNumber.get(number) ?? []), claim]);
-  }
-  return byNumber;
-}
+): Map<number, KeptClaim[]> =>
+  Map.groupBy(
+    claims.filter(({ kept }) => !isTaken(vmName(pool.metadata.name, kept.number))),
+    ({ kept }) => kept.number,
+  );
 
 /**
  * `DisksKept`: disks are kept for the next VMs of their numbers; the message says which differ from what the template

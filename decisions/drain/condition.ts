@@ -47,8 +47,7 @@ export function drainingCounts(
 export function drainingMessage(statuses: readonly EvacuationStatus[]): string {
   const nodes = formatNames([...new Set(statuses.map(({ node }) => node))]);
   const count = statuses.length === 1 ? '1 VM is' : `${statuses.length} VMs are`;
-  const alike = new Map<string, string[]>();
-  for (const { vm, message } of statuses) alike.set(message, [...(alike.get(message) ?? []), vm]);
-  const sentences = [...alike].map(([message, vms]) => `${formatNames(vms)}: ${message}`);
+  const alike = Map.groupBy(statuses, ({ message }) => message);
+  const sentences = [...alike].map(([message, some]) => `${formatNames(some.map(({ vm }) => vm))}: ${message}`);
   return inOneMessage([`${count} to leave ${nodes}`, ...sentences], MESSAGE_LENGTH);
 }

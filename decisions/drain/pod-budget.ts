@@ -7,6 +7,7 @@ import { isActive, isMeantToRun, liveVmi, runsByItself } from '../health/availab
 import { canonical } from '../lib/canonical-json.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
+import type { PoolStep } from '../owners/steps.ts';
 import { poolTemplate } from '../template/template.ts';
 import { isRegular, isStandby } from '../views/vm.ts';
 
@@ -88,20 +89,13 @@ const isTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
   podBudget !== undefined && podBudget.poolUid !== pool.metadata.uid;
 
 /** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is, or can't be. */
-export function podBudgetSteps(
-  input: PodBudgetInput,
-): { kind: 'updatePodDisruptionBudget'; minAvailable: number | null; reason: string }[] {
-  const { pool, podBudget } = input;
-  if (isTaken(input)) return [];
+export function podBudgetSteps(input: PodBudgetInput): Extract<PoolStep, { kind: 'updatePodDisruptionBudget' }>[] {
   const minAvailable = minAvailableOf(input);
-  if (minAvailable === null)
-    return podBudget === undefined
-      ? []
-      : [{ kind: 'updatePodDisruptionBudget', minAvailable, reason: 'remove the PodDisruptionBudget' }];
-  if (podBudget?.spec === canonical(podBudgetSpec(pool.metadata.name, minAvailable))) return [];
-  return [
-    { kind: 'updatePodDisruptionBudget', minAvailable, reason: `have ${minAvailable} pods stay up at evictions` },
-  ];
+  const wanted = minAvailable === null ? undefined : canonical(podBudgetSpec(input.pool.metadata.name, minAvailable));
+  if (isTaken(input) || input.podBudget?.spec === wanted) return [];
+  const reason =
+    minAvailable === null ? 'remove the PodDisruptionBudget' : `have ${minAvailable} pods stay up at evictions`;
+  return [{ kind: 'updatePodDisruptionBudget', minAvailable, reason }];
 }
 
 /** `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while so. */

@@ -3,7 +3,7 @@ import type { TransitionRecord } from '../annotations/transition-record.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
-import { mergeVm, type WrittenVm } from '../merge/vm.ts';
+import { mergeVm, writtenParts, type WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 
 /** A field of a VM that is not as the template made it. */
@@ -28,7 +28,8 @@ interface MadeVm {
  */
 export function driftOf(member: MadeVm, made: NewVirtualMachine): DriftedField[] {
   const { vm } = member;
-  return differences(parts(vm), parts(withoutDrift(vm, member.transition, made)), '').filter(
+  const without = withoutDrift(vm, member.transition, made);
+  return differences(writtenParts(vm), writtenParts(without), '').filter(
     ({ path }) => !OURS.some((label) => path.endsWith(`["${label}"]`)),
   );
 }
@@ -42,11 +43,6 @@ export const withoutDrift = <Vm extends WrittenVm>(
 
 /** Labels that drover itself adds and removes. */
 const OURS = [POOL_LABEL, REVISION_LABEL];
-
-const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({
-  metadata: { labels, annotations },
-  spec,
-});
 
 const TYPE = ['template', 'spec', 'domain', 'machine', 'type'];
 

@@ -6,14 +6,7 @@ import { mergePatch, mergeVm } from '../merge/vm.ts';
 import { asList } from '../template/references.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';
-
-type Texts = Record<string, string | null>;
-
-/** Labels and annotations, as values of a merge patch. */
-export interface Metadata {
-  labels: Texts;
-  annotations: Texts;
-}
+import type { MetadataPatch } from './transfer.ts';
 
 /** How a VM that its pool has not made compares with the VM that the pool would make. */
 export interface Fit {
@@ -22,8 +15,8 @@ export interface Fit {
   /** The same of its running VMI, which a change needs a restart for. */
   vmiDiffers: string[];
   /** Labels and annotations of the template that the VM lacks, and its VMI: they disturb nothing. */
-  metadata: Metadata;
-  vmiMetadata: Metadata;
+  metadata: MetadataPatch;
+  vmiMetadata: MetadataPatch;
 }
 
 /**
@@ -57,13 +50,11 @@ function vmiChange(vmi: Stored, merged: Stored<VirtualMachine>, target: NewVirtu
 const OURS = new Set([POOL_LABEL, REVISION_LABEL, NOT_YET_RUN_ANNOTATION]);
 
 /** The caller, which knows what the VM is, gives drover's own. */
-function foreign(metadata: unknown): Metadata {
-  const texts = (key: string): Texts =>
-    Object.fromEntries(
-      Object.entries((field(metadata, key) ?? {}) as Texts).filter(
-        ([name, value]) => !OURS.has(name) && value !== null,
-      ),
-    );
+function foreign(metadata: unknown): MetadataPatch {
+  const texts = (key: string): Record<string, string> => {
+    const all = Object.entries((field(metadata, key) ?? {}) as Record<string, string>);
+    return Object.fromEntries(all.filter(([name, value]) => !OURS.has(name) && value !== null));
+  };
   return { labels: texts('labels'), annotations: texts('annotations') };
 }
 

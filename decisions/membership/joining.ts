@@ -18,7 +18,7 @@ import { numberOf } from '../template/vm-names.ts';
 import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { fitOf, type Fit } from './fit.ts';
-import type { Transfer } from './transfer.ts';
+import type { MetadataPatch, Transfer } from './transfer.ts';
 
 /** A VM that comes into a pool, and what it is there. */
 export interface Joining {
@@ -97,10 +97,7 @@ export const joiningTransfer = (
 });
 
 /** The labels and annotations that its VMI gets. */
-export const joiningVmi = (
-  { metadata }: StoredPool,
-  { vmiRevision, fit }: Joining,
-): { labels: Record<string, string | null>; annotations: Record<string, string | null> } => ({
+export const joiningVmi = ({ metadata }: StoredPool, { vmiRevision, fit }: Joining): MetadataPatch => ({
   labels: { ...(vmiRevision === null ? {} : fit.vmiMetadata.labels), ...labelsOf(metadata.name, vmiRevision) },
   annotations: { ...(vmiRevision === null ? {} : fit.vmiMetadata.annotations), [DETACHED_ANNOTATION]: null },
 });

@@ -14,16 +14,13 @@ import {
 } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { formerMemberAnnotation, formerMemberOf } from '../annotations/former-member.ts';
+import type { MetadataPatch } from './transfer.ts';
 
 /** The parts of a VM or a VMI that tell which pool it is of. */
 type Labelled = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers'>;
 
-type Texts = Record<string, string | null>;
-
-/** Values of a merge patch. `labels` also go to the VMI template of a VM. */
-export interface LabelPatch {
-  labels: Texts;
-  annotations: Texts;
+/** The labels also go to the VMI template of a VM. */
+export interface LabelPatch extends MetadataPatch {
   finalizers?: string[];
 }
 
@@ -67,7 +64,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
 export const vmLabelPatch = (
   { labels, ...rest }: LabelPatch,
   metadata: object,
-): { metadata: object; spec: { template: { metadata: { labels: Texts } } } } => ({
+): { metadata: object; spec: { template: { metadata: Pick<LabelPatch, 'labels'> } } } => ({
   metadata: { ...metadata, labels, ...rest },
   spec: { template: { metadata: { labels } } },
 });

@@ -34,25 +34,25 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
   const { name } = pool.metadata;
   const held = heldSteps({ pool, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) return held;
-  const came = unlabelledMembers({ pool, vms }).slice(0, MAX_VMS);
-  const left = uncontrolled
-    .filter((vm) => hasLeft(vm, name) && !vm.deleting && !isReturned(pool, vm))
-    .slice(0, MAX_VMS);
+  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting && !isReturned(pool, vm));
   return [
-    ...(came.length === 0
-      ? []
-      : [{ kind: 'addLabels', vms: targets(came), reason: `label ${vmNames(came)}: the pool owns them` } as const]),
-    ...(left.length === 0
-      ? []
-      : [
-          {
-            kind: 'removeLabels',
-            vms: targets(left),
-            reason: `remove the pool's labels from ${vmNames(left)}: nothing controls them any more`,
-          } as const,
-        ]),
+    ...labelStep('addLabels', unlabelledMembers({ pool, vms }), (names) => `label ${names}: the pool owns them`),
+    ...labelStep(
+      'removeLabels',
+      left,
+      (names) => `remove the pool's labels from ${names}: nothing controls them any more`,
+    ),
     ...held,
   ];
+}
+
+function labelStep(
+  kind: 'addLabels' | 'removeLabels',
+  all: readonly VmView[],
+  reason: (names: string) => string,
+): PoolStep[] {
+  const vms = all.slice(0, MAX_VMS);
+  return vms.length === 0 ? [] : [{ kind, vms: targets(vms), reason: reason(vmNames(vms)) }];
 }
 
 const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] === pool;

@@ -11,7 +11,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { ListedChange } from './change.ts';
 import { joining, joiningTransfer, joiningVmi } from './joining.ts';
 import { asFormer } from './label-patch.ts';
-import { transferPatch } from './transfer.ts';
+import { transferPatch, type MetadataPatch } from './transfer.ts';
 
 type Kind = ListedChange['kind'];
 export type Vm = Stored<VirtualMachine>;
@@ -19,7 +19,7 @@ export type Vm = Stored<VirtualMachine>;
 /** What a VM and its VMI get as they change pools: merge patches, and null for a VM that has another controller now. */
 export interface MovePatches {
   vm: object | null;
-  vmi: { labels: Record<string, string | null>; annotations: Record<string, string | null> };
+  vmi: MetadataPatch;
 }
 
 /** Whether the VM is where this change wants it: the pool's own, or no longer. */

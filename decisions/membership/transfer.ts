@@ -1,18 +1,19 @@
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 
-type Texts = Record<string, string | null>;
+/** Labels and annotations as values of a merge patch: null removes. */
+export interface MetadataPatch {
+  labels: Record<string, string | null>;
+  annotations: Record<string, string | null>;
+}
 
 /** What a VM is given when another object becomes its controller, or none does. */
-export interface Transfer {
+export interface Transfer extends MetadataPatch {
   /** UID of the controller that it must have; null if it must have none. */
   from: string | null;
   /** The controller that it gets; null for none. */
   to: OwnerReference | null;
-  /** Labels of the VM and of its VMI template; null removes. */
-  labels: Texts;
-  annotations: Texts;
-  /** Labels and annotations of its VMI template alone. */
-  template?: { labels: Texts; annotations: Texts };
+  /** Of its VMI template alone, which gets the labels of the VM, too. */
+  template?: MetadataPatch;
   finalizers?: { add?: string; remove?: string };
 }
 

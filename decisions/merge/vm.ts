@@ -43,13 +43,13 @@ function lasting(texts: Record<string, string> | undefined): Record<string, stri
 }
 
 /** Returns the patch that turns `before` into `after`; null if nothing differs. */
-export function mergePatch(before: WrittenVm, after: WrittenVm): VmPatch | null {
-  const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({
-    metadata: { labels, annotations },
-    spec,
-  });
-  return difference(parts(before), parts(after)) ?? null;
-}
+export const mergePatch = (before: WrittenVm, after: WrittenVm): VmPatch | null =>
+  difference(writtenParts(before), writtenParts(after)) ?? null;
+
+export const writtenParts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({
+  metadata: { labels, annotations },
+  spec,
+});
 
 function difference(before: Json, after: Json): Json | undefined {
   const changes = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key): [string, unknown][] => {

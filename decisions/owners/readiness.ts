@@ -51,11 +51,8 @@ const SURPLUS: Record<string, Readiness['state']> = {
 };
 
 /** How far a pool is, by a status that is about its newest spec. `now`: RFC 3339. */
-export function poolReadiness(wanted: WantedOfPool, status: Said, now: string): Readiness {
-  const broken = conditionOf(status, 'Stalled');
-  if (broken?.status === 'True') return as('Stalled', broken);
-  return orRefused(poolProgress(wanted, status), status, wanted, now);
-}
+export const poolReadiness = (wanted: WantedOfPool, status: Said, now: string): Readiness =>
+  unlessStalled(poolProgress(wanted, status), status, wanted, now);
 
 function poolProgress({ replicas: wanted, stopped = 0 }: WantedOfPool, status: Said): Readiness {
   const { replicas = 0, unavailableReplicas = 0 } = status;
@@ -75,11 +72,8 @@ function poolProgress({ replicas: wanted, stopped = 0 }: WantedOfPool, status: S
 }
 
 /** How far a set is. `isToRun`: whether its template has its members start. */
-export function setReadiness(wanted: Wanted & { isToRun: boolean }, status: Said, now: string): Readiness {
-  const broken = conditionOf(status, 'Stalled');
-  if (broken?.status === 'True') return as('Stalled', broken);
-  return orRefused(setProgress(wanted, status), status, wanted, now);
-}
+export const setReadiness = (wanted: Wanted & { isToRun: boolean }, status: Said, now: string): Readiness =>
+  unlessStalled(setProgress(wanted, status), status, wanted, now);
 
 function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean }, status: Said): Readiness {
   const [progressing, available] = [conditionOf(status, 'Progressing'), conditionOf(status, 'Available')];
@@ -93,7 +87,9 @@ function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean 
 }
 
 /** Users have to look at a refusal that lasts; drover keeps trying. */
-function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
+function unlessStalled(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
+  const broken = conditionOf(status, 'Stalled');
+  if (broken?.status === 'True') return as('Stalled', broken);
   if (readiness.state !== 'Reconciling') return readiness;
   const housekeeping = conditionOf(status, 'HousekeepingFailure');
   const refusals = [

@@ -17,6 +17,9 @@ export type PoolPhase =
   | 'Failed'
   | 'Healing';
 
+/** Those of its rollout that are more important than what else it does. */
+const OF_ROLLOUT = ['RollingOut', 'Waiting', 'Paused', 'Undoing', 'Failed'] as const;
+
 /** Returns the most important of the things that the pool is doing. */
 export function phaseOf(
   { pool, vms, vmiOf }: PoolContext,
@@ -27,14 +30,8 @@ export function phaseOf(
   const heals = healing.state.cycles.length > 0;
   if ((!heals && !regular.every(isActive)) || regular.length > pool.spec.replicas + (blocked?.count ?? 0))
     return 'ScalingIn';
-  if (
-    rollout === 'RollingOut' ||
-    rollout === 'Waiting' ||
-    rollout === 'Paused' ||
-    rollout === 'Undoing' ||
-    rollout === 'Failed'
-  )
-    return rollout;
+  const ofRollout = OF_ROLLOUT.find((phase) => phase === rollout);
+  if (ofRollout !== undefined) return ofRollout;
   if (heals) return 'Healing';
   if (regular.length < pool.spec.replicas) return 'ScalingOut';
   return regular.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';

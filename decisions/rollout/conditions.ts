@@ -102,72 +102,62 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
   const far = `${done}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
     return progress('False', 'ProgressDeadlineExceeded', far);
-  const ongoing: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
-    Complete: completion(plan, words),
-    Idle: { reason: 'OutdatedVms', message: words },
-    RollingOut: { reason: 'RollingOut', message: far },
-    Waiting: { reason: waitReason(waits), message: words },
-    Paused: { reason: 'Paused', message: words },
-  };
-  const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : ongoing[phase];
-  const isOn = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing';
-  return progress(isOn ? 'True' : 'False', reason, message);
+  switch (phase) {
+    case 'Complete':
+      return completion(plan, words);
+    case 'Idle':
+      return progress('False', 'OutdatedVms', words);
+    case 'RollingOut':
+      return progress('True', 'RollingOut', far);
+    case 'Waiting':
+      return progress('True', waitReason(waits), words);
+    case 'Paused':
+      return progress('False', 'Paused', words);
+    case 'Undoing':
+    case 'Undone':
+    case 'Failed':
+    case 'Aborted':
+      return conditionOfEnd(phase, plan);
+  }
 }
 
 /**
  * A rollout that has reached all VMs is not a success as long as some of them have failed, and have not been well
  * since.
  */
-function completion({ standing, behind, target, outdatedPods }: RolloutPlan, waits: string): ReasonAndMessage {
-  const also = waits === '' ? '' : `; ${waits}`;
+function completion(
+  { standing, behind, target, outdatedPods }: RolloutPlan,
+  waits: string,
+): UntimedCondition<'Progressing'> {
+  const done = `revision ${target} is rolled out`;
+  const also = waits === '' ? [] : [waits];
+  const failed = formatNames(standing.map(({ vm }) => vm));
   if (standing.length > 0)
-    return {
-      reason: 'UpdateFailed',
-      message: `revision ${target} is rolled out; failed, and not ready since: ${formatNames(standing.map(({ vm }) => vm))}${also}`,
-    };
-  if (behind > 0)
-    return {
-      reason: 'UpdateFailed',
-      message: `${behind === 1 ? '1 VM has' : `${behind} VMs have`} not taken revision ${target}${also}`,
-    };
-  const { vms, words: pods } = outdatedPods;
-  if (vms.length > 0)
-    return { reason: 'OutdatedPods', message: `revision ${target} is rolled out; ${pods.join('; ')}${also}` };
-  return {
-    reason: 'Complete',
-    message: also === '' ? `all VMs have revision ${target}` : `revision ${target} is rolled out${also}`,
-  };
+    return progress('False', 'UpdateFailed', done, `failed, and not ready since: ${failed}`, ...also);
+  const have = behind === 1 ? '1 VM has' : `${behind} VMs have`;
+  if (behind > 0) return progress('False', 'UpdateFailed', `${have} not taken revision ${target}`, ...also);
+  if (outdatedPods.vms.length > 0) return progress('False', 'OutdatedPods', done, ...outdatedPods.words, ...also);
+  return progress('False', 'Complete', waits === '' ? `all VMs have revision ${target}` : done, ...also);
 }
 
-interface ReasonAndMessage {
-  reason: ConditionReason<'Progressing'>;
-  message: string;
-}
-
-/** Phases of a rollout that was ended before all VMs had its revision. */
-const ENDED = ['Undoing', 'Undone', 'Failed', 'Aborted'] as const;
-type Ended = (typeof ENDED)[number];
-const hasEnded = (phase: RolloutPlan['phase']): phase is Ended => ENDED.some((ended) => ended === phase);
-
-function conditionOfEnd(phase: Ended, { state: { halted }, target, notBack }: RolloutPlan): ReasonAndMessage {
-  const why = halted?.why ?? '';
+/** `Progressing` of a rollout that was ended before all VMs had its revision. */
+function conditionOfEnd(
+  phase: 'Undoing' | 'Undone' | 'Failed' | 'Aborted',
+  { state: { halted }, target, notBack }: RolloutPlan,
+): UntimedCondition<'Progressing'> {
+  const { kind = 'Failed', by = 'unknown', why = '' } = halted ?? {};
+  const behind = `not ready, or not back at revision ${target}: ${formatNames(notBack)}`;
   switch (phase) {
     case 'Undoing':
-      return { reason: 'Undoing', message: `VMs go back to revision ${target}: ${why}` };
+      return progress('True', 'Undoing', `VMs go back to revision ${target}: ${why}`);
     case 'Undone':
       return notBack.length === 0
-        ? { reason: 'Undone', message: `VMs are back at revision ${target}: ${why}` }
-        : {
-            reason: 'UndoFailed',
-            message: `not ready, or not back at revision ${target}: ${formatNames(notBack)}; undone because: ${why}`,
-          };
+        ? progress('False', 'Undone', `VMs are back at revision ${target}: ${why}`)
+        : progress('False', 'UndoFailed', behind, `undone because: ${why}`);
     case 'Failed':
-      return { reason: halted?.kind ?? 'Failed', message: why };
+      return progress('False', kind, why);
     case 'Aborted':
-      return {
-        reason: 'Aborted',
-        message: `by ${halted?.by ?? 'unknown'}${halted?.why === undefined ? '' : `: ${halted.why}`}`,
-      };
+      return progress('False', 'Aborted', `by ${by}${halted?.why === undefined ? '' : `: ${why}`}`);
   }
 }
 
@@ -181,12 +171,8 @@ function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'>
 function paused({ spec }: StoredPool, { state }: RolloutPlan): UntimedCondition<'Paused'> {
   if (state.paused !== undefined) {
     const { why } = state.paused;
-    return {
-      type: 'Paused',
-      status: 'True',
-      reason: 'PausedByUser',
-      message: `by ${pauserOf(state.paused)}${why === undefined ? '' : `: ${why}`}`,
-    };
+    const message = `by ${pauserOf(state.paused)}${why === undefined ? '' : `: ${why}`}`;
+    return { type: 'Paused', status: 'True', reason: 'PausedByUser', message };
   }
   if (spec.paused === true)
     return { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };

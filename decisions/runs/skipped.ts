@@ -30,15 +30,7 @@ export function inShort(skipped: readonly Skipped[]): Skipped[] {
     return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
   });
   const rest = skipped.slice(MAX_REASONS);
-  return [
-    ...shortened,
-    ...[true, false].flatMap((isExcluded) =>
-      others(
-        isExcluded,
-        rest.filter((one) => one.isExcluded === isExcluded),
-      ),
-    ),
-  ];
+  return [...shortened, ...others(true, rest), ...others(false, rest)];
 }
 
 /** Returns the list with one more VM that is left as it is, in short. */
@@ -52,7 +44,7 @@ export function withSkipped(skipped: readonly Skipped[], vm: string, why: string
 }
 
 function others(isExcluded: boolean, rest: readonly Skipped[]): Skipped[] {
-  const count = rest.reduce((sum, one) => sum + one.count, 0);
+  const count = rest.reduce((sum, one) => sum + (one.isExcluded === isExcluded ? one.count : 0), 0);
   return count === 0 ? [] : [{ why: OTHERS, isExcluded, count, vms: [] }];
 }
 

@@ -18,6 +18,7 @@ import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { comingBack, refill, scaleOut } from './scale-out.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, hasSurplusStandby, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
+import { keepsDisks } from './unverified-removal.ts';
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -33,19 +34,14 @@ export interface ScalePlan {
   wakeAt: number | null;
 }
 
+const NOTHING: ScalePlan = { steps: [], deferred: [], blocked: null, waiting: 0, wakeAt: null };
 const ADD_FINALIZER: ScaleStep = { kind: 'addFinalizer', reason: 'the pool must not go before its VMs' };
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
   const { pool, vms, inProgress, removals, pendingNonReplicas } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
-    return {
-      steps: mayTry(input, 'FailedFinalizer') ? [ADD_FINALIZER] : [],
-      deferred: [],
-      blocked: null,
-      waiting: 0,
-      wakeAt: null,
-    };
+    return mayTry(input, 'FailedFinalizer') ? { ...NOTHING, steps: [ADD_FINALIZER] } : NOTHING;
   const leaving = new Set(inProgress.deleting);
   const taken = new Set(vms.map((vm) => vm.name));
   const pendingCreates = [...new Set([...inProgress.creating, ...input.held, ...input.pendingCreates])].filter(
@@ -202,14 +198,11 @@ function removal(
   why: string,
 ): ScaleStep[] {
   if (chosen.length === 0) return [];
-  const rules = rulesOf(pool);
-  return rules.kind !== 'unmanaged' && rules.statePreservation === 'Offline'
-    ? keepDisks(chosen, because, why)
-    : [deletion(chosen, false, because, why)];
+  return keepsDisks(pool) ? leaveDisks(chosen, because, why) : [deletion(chosen, false, because, why)];
 }
 
 /** Halts running VMs first: disks are released only once no VMI writes to them. */
-function keepDisks(chosen: readonly VmView[], because: RemovalCause['because'], why: string): ScaleStep[] {
+function leaveDisks(chosen: readonly VmView[], because: RemovalCause['because'], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
   return [
@@ -233,7 +226,7 @@ export function planDeletion(input: ScaleInput): ScalePlan {
     lost: new Set(vms.filter((vm) => vmiOf(vm)?.nodeLost === true).map(nameOf)),
   };
   const steps = planEnd(end, room);
-  return { steps, deferred: [], blocked: null, waiting: room.waiting, wakeAt: room.wakeAt };
+  return { ...NOTHING, steps, waiting: room.waiting, wakeAt: room.wakeAt };
 }
 
 const roomIn = (input: ScaleInput): RemovalLimit => new RemovalLimit(leavingVms(input.vms, input.vmiOf), input);

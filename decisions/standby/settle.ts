@@ -7,15 +7,10 @@ import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { nameOf, targets, type SettleAct, type Target } from '../owners/steps.ts';
+import { nameOf, targets, type PoolStep, type SettleAct } from '../owners/steps.ts';
 import { isStandby, type StandbyVm } from '../views/vm.ts';
 
-interface SettleStep {
-  kind: 'setStandbyState';
-  act: SettleAct;
-  vms: Target[];
-  reason: string;
-}
+type SettleStep = Extract<PoolStep, { kind: 'setStandbyState' }>;
 
 type SettleInput = Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
   /** Names of VMs that something else works on. */

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { parseQuantity, isSameQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption, VmTemplate } from '../../api/pool/pool.ts';
-import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import { hashOf } from './revision.ts';
 
 /** An item of `spec.dataVolumeTemplates`. */
 export type DiskTemplate = Json;
@@ -44,11 +43,7 @@ export function withSize(template: DiskTemplate, size: string): DiskTemplate {
  * Hash of everything in a disk template that a disk can't change once created: its contents and how it is stored, but
  * not its size.
  */
-const diskIdentity = (template: DiskTemplate): string =>
-  createHash('sha256')
-    .update(canonical(lasting(template)))
-    .digest('hex')
-    .slice(0, 10);
+const diskIdentity = (template: DiskTemplate): string => hashOf(lasting(template));
 
 function lasting({ spec }: DiskTemplate): Json {
   // The priority of filling the disk is irrelevant once it is filled.

@@ -1,5 +1,4 @@
-import type { VmTemplate } from '../../api/pool/pool.ts';
-import type { NameGeneration } from '../../api/pool/pool.ts';
+import type { NameGeneration, VmTemplate } from '../../api/pool/pool.ts';
 import { ConfigMaps, Secrets } from '../../api/resources.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
@@ -64,20 +63,24 @@ export interface OwnReference {
 export const REFERENCE_RESOURCES = { Secret: Secrets, ConfigMap: ConfigMaps };
 
 /** What the references are to that a field of `nameGeneration` numbers. */
-export const REFERENCE_KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
+const REFERENCE_KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
   appendPostfixToSecretReferences: 'Secret',
   appendPostfixToConfigMapReferences: 'ConfigMap',
 };
 
 /** Returns what a VMI of a VM with this spec, in which names have their number, can't start without. */
-export function requiredReferences(vmSpec: unknown): OwnReference[] {
+export const requiredReferences = (vmSpec: unknown): OwnReference[] =>
+  ownReferences(vmSpec, (reference) => !isOptional(reference)).map(({ kind, name }) => ({ kind, name }));
+
+/** Returns the Secrets and ConfigMaps that a VM's spec names, each once, and by which flags they are numbered. */
+export function ownReferences(
+  vmSpec: unknown,
+  isMeant: (reference: Reference) => boolean = () => true,
+): (OwnReference & { flag: keyof NameGeneration })[] {
   const all = NAME_GENERATION_FLAGS.flatMap((flag) =>
     numberedReferences[flag](vmSpec)
-      .filter((reference) => isNamed(reference) && !isOptional(reference))
-      .map(([holder, key]): OwnReference => ({
-        kind: REFERENCE_KINDS[flag],
-        name: (holder as Record<string, string>)[key]!,
-      })),
+      .filter((reference) => isNamed(reference) && isMeant(reference))
+      .map(([holder, key]) => ({ flag, kind: REFERENCE_KINDS[flag], name: (holder as Record<string, string>)[key]! })),
   );
   return all.filter(({ kind, name }, at) => all.findIndex((one) => one.kind === kind && one.name === name) === at);
 }

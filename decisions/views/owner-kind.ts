@@ -6,8 +6,13 @@ import {
   VirtualMachinePools,
   VirtualMachineReplicaSets,
 } from '../../api/resources.ts';
+import type { VmView } from './vm.ts';
 
 const OURS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
+
+/** What views keep of the controller of an object. */
+export const ownerOf = (owner: OwnerReference | undefined): VmView['owner'] =>
+  owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };
 
 /**
  * Returns the kind of an owner, with its group if drover has a kind of the same name: KubeVirt's pools become

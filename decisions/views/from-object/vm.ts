@@ -21,7 +21,7 @@ import { recordOf } from '../../annotations/transition-record.ts';
 import { disksOf } from '../../disks/used-disks.ts';
 import type { Json } from '../../lib/json.ts';
 import { timeOf } from '../../lib/time.ts';
-import { kindOf } from '../owner-kind.ts';
+import { kindOf, ownerOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
 import { heldBy } from './held-by.ts';
 import { internParts } from './intern-parts.ts';
@@ -66,7 +66,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     name: metadata.name,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
-    owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
+    owner: ownerOf(owner),
     role: null,
     roleLabel: roleOf(ownLabels),
     standby: standbyStateOf(metadata.annotations),

@@ -3,14 +3,7 @@ import {
   POD_REVISION_ANNOTATION,
   REVISION_LABEL,
 } from '../../../api/labels-and-annotations.ts';
-import {
-  controllerOf,
-  type Condition,
-  type KubeObject,
-  type ObjectMeta,
-  type OwnerReference,
-  type Stored,
-} from '../../../api/objects.ts';
+import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type Stored } from '../../../api/objects.ts';
 import { isOwnerReferenceTo } from '../../../api/owner-references.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { formerMemberOf } from '../../annotations/former-member.ts';
@@ -21,7 +14,7 @@ import { isObject } from '../../lib/json.ts';
 import { timeOf } from '../../lib/time.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import type { Pause } from '../operation.ts';
-import { kindOf } from '../owner-kind.ts';
+import { ownerOf } from '../owner-kind.ts';
 import type { VmiView } from '../vmi.ts';
 import { heldBy } from './held-by.ts';
 import { intern, internOrNull } from './intern.ts';
@@ -143,7 +136,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     plugged: pluggedOf(vmi),
     plugging: pluggingOf(conditions, status?.migrationState),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
-    standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
+    standalone: isOfVm ? null : { owner: ownerOf(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
   };
 }
@@ -169,9 +162,6 @@ const toleratesCordons = (tolerations: unknown): boolean =>
       isOfEffect && (operator === 'Exists' ? key === '' || key === CORDON.key : key === CORDON.key && value === '')
     );
   });
-
-const ownerView = (owner: OwnerReference | undefined): NonNullable<VmiView['standalone']>['owner'] =>
-  owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };
 
 const sincePhase = (status: VirtualMachineInstance['status'], phase: string): number | null =>
   timeOf(status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp);

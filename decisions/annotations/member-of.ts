@@ -1,4 +1,5 @@
 import { MEMBER_OF_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import type { ObjectMeta } from '../../api/objects.ts';
 import { anyText, object, readAnnotation, time } from '../lib/payload-reader.ts';
 
 /** Which pool a VM is of, as an annotation of the VM keeps it. */
@@ -20,13 +21,7 @@ const MEMBER_OF = object<MemberOf>({ uid: anyText, vm: anyText, since: time });
 const TOLERANCE_MS = 2 * 60_000;
 
 /** Returns what the annotation says; null if there is none that drover wrote, or it is of a VM of another name. */
-export function memberOf({
-  name,
-  annotations = {},
-}: {
-  name: string;
-  annotations?: Readonly<Record<string, string>>;
-}): MemberOf | null {
+export function memberOf({ name, annotations = {} }: Pick<ObjectMeta, 'name' | 'annotations'>): MemberOf | null {
   const found = readAnnotation(annotations[MEMBER_OF_ANNOTATION], MEMBER_OF);
   return found?.vm === name ? found : null;
 }

@@ -1,4 +1,4 @@
-import { field, isObject, parsedObject, type Json } from './json.ts';
+import { field, isObject, parsedObject } from './json.ts';
 
 /**
  * Validates untrusted input: returns a new value that contains only known fields, so that nothing else is passed on.
@@ -28,33 +28,30 @@ export const text: Reader<string> = (value, what) => {
   return value.slice(0, TEXT_LENGTH).toWellFormed();
 };
 
+/** Reads a value for which this is true. `right`: what it must be, in words. */
+const valueThat =
+  <T>(is: (value: unknown) => value is T, right: string): Reader<T> =>
+  (value, what) =>
+    is(value) ? value : refuse(value, what, right);
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isName = (value: unknown): value is string =>
+  isText(value) && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed();
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
+const isTime = (value: unknown): value is string =>
+  isText(value) && RFC_3339.test(value) && !Number.isNaN(Date.parse(value));
+
 /** Reads text of any length. */
-export const anyText: Reader<string> = (value, what) =>
-  typeof value === 'string' ? value : refuse(value, what, 'a text');
-
+export const anyText = valueThat(isText, 'a text');
 /** Reads a JSON object of any shape. */
-export const json: Reader<Json> = (value, what) => (isObject(value) ? value : refuse(value, what, 'an object'));
-
+export const json = valueThat(isObject, 'an object');
 /** Reads a name. A name that is too long is refused, since a truncated one would name something else. */
-export const name: Reader<string> = (value, what) =>
-  typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed()
-    ? value
-    : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
-
-export const number: Reader<number> = (value, what) =>
-  typeof value === 'number' ? value : refuse(value, what, 'a number');
-export const integer: Reader<number> = (value, what) =>
-  Number.isSafeInteger(value) ? (value as number) : refuse(value, what, 'a whole number');
-export const whole: Reader<number> = (value, what) =>
-  Number.isSafeInteger(value) && (value as number) >= 0
-    ? (value as number)
-    : refuse(value, what, 'a whole number from 0');
-export const flag: Reader<boolean> = (value, what) =>
-  typeof value === 'boolean' ? value : refuse(value, what, 'true or false');
-export const time: Reader<string> = (value, what) =>
-  typeof value === 'string' && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
-    ? value
-    : refuse(value, what, 'a time such as 2026-01-31T12:00:00Z');
+export const name = valueThat(isName, `a name of at most ${NAME_LENGTH} characters`);
+export const number = valueThat((value) => typeof value === 'number', 'a number');
+export const integer = valueThat(isInteger, 'a whole number');
+export const whole = valueThat((value): value is number => isInteger(value) && value >= 0, 'a whole number from 0');
+export const flag = valueThat((value) => typeof value === 'boolean', 'true or false');
+export const time = valueThat(isTime, 'a time such as 2026-01-31T12:00:00Z');
 
 /** Reads one of the keys of `words`; the type ensures that no key is forgotten. */
 export const oneOf =

@@ -46,17 +46,13 @@ const TOLD_OTHERWISE: ReadonlySet<string | undefined> = new Set([...HALTED, 'Abo
 
 const DEFAULT_SINCE = new Date(0).toISOString();
 
-function noticeOf(
-  owner: Owner,
-  kind: VmOwnerKind,
-  {
-    type,
-    which = '',
-    since,
-    command,
-  }: Pick<Notice, 'type' | 'command'> & { which?: string; since?: string | undefined },
-  condition: Condition,
-): Notice {
+interface Told extends Pick<Notice, 'type' | 'command'> {
+  which?: string;
+  since?: string | undefined;
+}
+
+function noticeOf(owner: Owner, kind: VmOwnerKind, told: Told, condition: Condition): Notice {
+  const { type, which = '', since, command } = told;
   const { namespace, name, uid } = owner.metadata;
   const { lastTransitionTime, reason = '', message = '' } = condition;
   return {

@@ -20,23 +20,19 @@ const MOVED: Partial<Record<string, EventReason>> = {
 };
 
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
-  const { action, vms, by, why, outcome, message } = request;
+  const { action, vms, by, outcome, message } = request;
+  const told = { request: { what, ...request } };
+  const why = request.why === undefined ? '' : ` (${request.why})`;
   if (what === 'membership' && outcome === 'Done') {
-    const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${why === undefined ? '' : ` (${why})`}`;
-    return {
-      type: 'Normal',
-      reason: MOVED[action] ?? 'SuccessfulDetach',
-      action: 'ChangeMembers',
-      note,
-      request: { what, ...request },
-    };
+    const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${why}`;
+    return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...told };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
   const asked = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
-  const note = `${by} asked ${asked}${why === undefined ? '' : ` (${why})`}: ${message}`;
+  const note = `${by} asked ${asked}${why}: ${message}`;
   return outcome === 'Done'
-    ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, request: { what, ...request } }
-    : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, request: { what, ...request } };
+    ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, ...told }
+    : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, ...told };
 }
 
 /** What `drover history` tells of a request: how `drover` calls it, of which VMs, by whom, and how it ended. */

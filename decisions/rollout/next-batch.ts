@@ -176,13 +176,11 @@ function restartedFor(vm: VmView, vmiOf: VmiOf, { revision }: RolloutTarget): Pi
 
 function reasonOf(chosen: readonly Candidate[], vms: readonly BatchVm[], revision: string): string {
   const names = formatNames(vms.map(({ name }) => name));
-  const changed = listed(
-    [...new Set(chosen.flatMap(({ change }) => change?.what ?? []))].sort().slice(0, CHANGES_NAMED),
-  );
+  const changes = new Set(chosen.flatMap(({ change }) => change?.what ?? []));
+  const changed = listed([...changes].sort().slice(0, CHANGES_NAMED));
   if (isForContent(chosen, vms)) return `restart ${names}, since ${changed} changed`;
-  if (chosen.every(({ forPod }) => forPod === true))
-    return `${[...new Set(vms.map(({ act }) => act))].join(', ')} ${names}, whose pods lack what ${revision} says`;
   const what = [...new Set(vms.map(({ act }) => act))].join(', ');
+  if (chosen.every(({ forPod }) => forPod === true)) return `${what} ${names}, whose pods lack what ${revision} says`;
   return `update ${names} to ${revision} (${what}${changed === '' ? '' : `; ${changed} changed`})`;
 }
 

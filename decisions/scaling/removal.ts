@@ -83,15 +83,8 @@ export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
       .filter((vm) => !isHeld(vm))
       .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, allowanceOf(input, 'FailedDelete')), 0));
     const held = finishHeld(input, room);
-    if (chosen.length === 0) return held;
-    return [
-      ...held,
-      {
-        kind: 'release',
-        vms: targets(chosen),
-        reason: `release ${vmNames(chosen)}: the ${what} was deleted without its VMs`,
-      },
-    ];
+    const reason = `release ${vmNames(chosen)}: the ${what} was deleted without its VMs`;
+    return chosen.length === 0 ? held : [...held, { kind: 'release', vms: targets(chosen), reason }];
   }
   // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
   const finishing = finishRemovals(input, room);

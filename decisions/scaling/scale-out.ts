@@ -70,14 +70,9 @@ function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failu
   // Refused VMs keep their numbers, and no other VM waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
-  const others = freeNumbers(
-    name,
-    enough - given.length,
-    (candidate) => given.includes(candidate) || isTaken(candidate),
-    lowest,
-  );
-  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
-    (a, b) => a - b,
-  );
-  return refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
+  const isGone = (candidate: string): boolean => given.includes(candidate) || isTaken(candidate);
+  const others = freeNumbers(name, enough - given.length, isGone, lowest);
+  const numbers = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others];
+  numbers.sort((a, b) => a - b);
+  return refusedLast(numbers, (number) => vmName(name, number), refused).slice(0, count);
 }

@@ -75,34 +75,29 @@ function messageOf({ times: { due, next }, active }: Standing): string {
 function succeededCondition({ schedule, operations, times }: Standing): ScheduleCondition | null {
   const { last, missed } = times;
   if (missed !== null && missed.time > (last ?? -Infinity))
-    return {
-      type: 'Succeeded',
-      status: 'False',
-      reason: 'Missed',
-      message: cut(`${text(missed.time)}: ${missed.why}`),
-    };
+    return succeeded('False', 'Missed', `${text(missed.time)}: ${missed.why}`);
   const newest = operations.find((one) => timeOf(schedule, one) === last);
   if (newest === undefined) return earlier(schedule);
   const { name } = newest.metadata;
-  if (newest.status?.completionTime === undefined)
-    return { type: 'Succeeded', status: 'Unknown', reason: 'Running', message: `${name} is in progress` };
-  if (hasSucceeded(newest))
-    return { type: 'Succeeded', status: 'True', reason: 'Complete', message: `${name} is done` };
+  if (newest.status?.completionTime === undefined) return succeeded('Unknown', 'Running', `${name} is in progress`);
+  if (hasSucceeded(newest)) return succeeded('True', 'Complete', `${name} is done`);
   const { reason = '', message = '' } = newest.status.conditions?.find(({ type }) => type === 'Failed') ?? {};
-  return {
-    type: 'Succeeded',
-    status: 'False',
-    reason: 'OperationFailed',
-    message: cut(`${name} has ended as ${reason}: ${message}`),
-  };
+  return succeeded('False', 'OperationFailed', `${name} has ended as ${reason}: ${message}`);
 }
+
+type Succeeded = Extract<ScheduleCondition, { type: 'Succeeded' }>;
+const succeeded = (status: Succeeded['status'], reason: Succeeded['reason'], message: string): Succeeded => ({
+  type: 'Succeeded',
+  status,
+  reason,
+  message: cut(message),
+});
 
 /** What was reported about an operation that has been deleted. */
 function earlier({ status }: StoredSchedule): ScheduleCondition | null {
   const before = status?.conditions?.find(({ type }) => type === 'Succeeded');
   if (before === undefined) return null;
   const { status: is, reason, message = '' } = before as ScheduleCondition;
-  if (reason === 'Running')
-    return { type: 'Succeeded', status: 'False', reason: 'OperationFailed', message: 'it was deleted before its end' };
-  return { type: 'Succeeded', status: is, reason: reason as 'Complete', message };
+  if (reason === 'Running') return succeeded('False', 'OperationFailed', 'it was deleted before its end');
+  return succeeded(is, reason as Succeeded['reason'], message);
 }

@@ -5,6 +5,7 @@ import {
   REVISION_LABEL,
   ROLE_LABEL,
 } from '../../api/labels-and-annotations.ts';
+import type { OwnerReference } from '../../api/objects.ts';
 import type { SetKind, VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -25,14 +26,7 @@ export interface NewMember {
     namespace: string;
     labels: Record<string, string>;
     annotations?: Record<string, string>;
-    ownerReferences: {
-      apiVersion: string;
-      kind: string;
-      name: string;
-      uid: string;
-      controller: true;
-      blockOwnerDeletion: true;
-    }[];
+    ownerReferences: (OwnerReference & { controller: true; blockOwnerDeletion: true })[];
   };
   spec: Json;
   [field: string]: unknown;
@@ -56,9 +50,8 @@ export function vmFromTemplate(
   const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;
   nameDisks(spec, String(number), template.nameGeneration);
-  const vmi = (spec['template'] ??= {}) as Json;
-  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
-  vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
+  const vmi = vmiMetadataIn(spec);
+  vmi.labels = { ...vmi.labels, ...ours };
   const { [ROLE_LABEL]: _role, ...labels } = template.metadata?.labels ?? {};
   const annotations = { ...template.metadata?.annotations };
   // A value from the template would soon be wrong for every VM.
@@ -112,10 +105,14 @@ export function memberFromTemplate(kind: SetKind, set: StoredSet, name: string):
 function vmSpecOf({ metadata, spec: { template } }: StoredReplicaSet, name: string): Json {
   const spec = structuredClone(template.spec) as Json;
   nameDisks(spec, name.slice(metadata.name.length + 1));
-  const vmi = (spec['template'] ??= {}) as Json;
-  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
-  vmiMetadata['labels'] = { ...template.metadata?.labels, ...(vmiMetadata['labels'] as Json | undefined) };
+  const vmi = vmiMetadataIn(spec);
+  vmi.labels = { ...template.metadata?.labels, ...vmi.labels };
   return spec;
+}
+
+function vmiMetadataIn(spec: Json): { labels?: Json } {
+  const vmi = (spec['template'] ??= {}) as { metadata?: { labels?: Json } };
+  return (vmi.metadata ??= {});
 }
 
 /** Returns the reference of a member to the owner that controls it. */

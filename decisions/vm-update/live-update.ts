@@ -21,23 +21,23 @@ type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { st
  * RestartRequired, and in `liveProgress`.
  */
 export function liveRefusal(to: VmTemplate, vmi: VmiView, from?: VmTemplate): string | null {
-  const { sockets, guest } = wantedOf(to.spec);
-  const before = from && wantedOf(from.spec);
-  const refused = before?.sockets === sockets ? null : refuseSockets(sockets, vmi);
-  return (
-    refused ??
-    (before?.guest === guest ? null : refuseMemory(guest, vmi)) ??
-    (from === undefined || vmi.migratable || plugsInterfaces(from, to) === 0 ? null : NO_INTERFACES)
-  );
+  const refused = sizeRefusals(to, vmi, from).find((why) => why !== null);
+  const plugs = from !== undefined && !vmi.migratable && plugsInterfaces(from, to) > 0;
+  return refused ?? (plugs ? NO_INTERFACES : null);
+}
+
+/** Returns why each size that changes can't be changed in this VMI; null for one that can. */
+function sizeRefusals(to: VmTemplate, vmi: VmiView, from: VmTemplate | undefined): (string | null)[] {
+  const [before, after] = [from && wantedOf(from.spec), wantedOf(to.spec)];
+  return [
+    ...(before?.sockets === after.sockets ? [] : [refuseSockets(after.sockets, vmi)]),
+    ...(before?.guest === after.guest ? [] : [refuseMemory(after.guest, vmi)]),
+  ];
 }
 
 /** Reports whether all that KubeVirt could change in the VMI for this is refused, by the limits that it has. */
 export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): boolean {
-  const [before, after] = [wantedOf(from.spec), wantedOf(to.spec)];
-  const refusals = [
-    ...(before.sockets === after.sockets ? [] : [refuseSockets(after.sockets, vmi)]),
-    ...(before.guest === after.guest ? [] : [refuseMemory(after.guest, vmi)]),
-  ];
+  const refusals = sizeRefusals(to, vmi, from);
   const moves = placementOf(vmiSpecOf(from.spec)) !== placementOf(vmiSpecOf(to.spec));
   return refusals.length > 0 && !moves && refusals.every((why) => why !== null);
 }

@@ -35,15 +35,17 @@ export interface ProgressInput {
   now: number;
 }
 
+const waitingFor = (what: string): UpdateProgress & { state: 'waiting' } => ({ state: 'waiting', for: what });
+
 export function progressOf(input: ProgressInput): UpdateProgress {
   const { held, revision, vm } = input;
   if (held.act === 'replace') {
     // It has left the pool, with its disks kept.
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
-    if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
+    if (vm === undefined || vm.uid === held.uid) return waitingFor('the VM that takes its place');
   } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
   const isWritten = vm.revision === revision && (held.setsRight !== true || input.hasDrift?.(vm) !== true);
-  if (!isWritten) return { state: 'waiting', for: 'its new spec' };
+  if (!isWritten) return waitingFor('its new spec');
   if (held.act === 'write') return { state: 'well' };
   return progressOfMigration(input, vm) ?? progressOfVmi(input, vm);
 }
@@ -67,13 +69,13 @@ function progressOfVmi(
     return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
-    return { state: 'waiting', for: 'its VMI, which has failed' };
+    return waitingFor('its VMI, which has failed');
   return progressOfRestart({ vm, vmi, isNew, minReadyMs, now });
 }
 
 /** The batch has seen the previous VMI end: this one started by itself while the spec was written. */
 function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
-  if (vm.changingState) return { state: 'waiting', for: 'its restart' };
+  if (vm.changingState) return waitingFor('its restart');
   return isStartedFrom(vm, live)
     ? { state: 'failed', why: otherLabel(live) }
     : { state: 'refused', why: 'it was started with its old spec' };
@@ -82,7 +84,7 @@ function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
   const progress = liveProgress(vm, live, expansion);
   if (progress.state === 'done') return { state: 'applied' };
-  return progress.state === 'refused' ? progress : { state: 'waiting', for: `${progress.for}${hindrance(live)}` };
+  return progress.state === 'refused' ? progress : waitingFor(`${progress.for}${hindrance(live)}`);
 }
 
 /** What KubeVirt says of a change that it has begun, and of the migration that is to bring it. */
@@ -104,29 +106,16 @@ interface RestartProgressInput {
 }
 
 /** Reports whether a VM that is being restarted is available again, or need not run any more. */
-export function progressOfRestart({
-  vm,
-  vmi,
-  isNew,
-  minReadyMs,
-  now,
-}: RestartProgressInput): Extract<UpdateProgress, { state: 'well' | 'waiting' }> {
+export function progressOfRestart(input: RestartProgressInput): Extract<UpdateProgress, { state: 'well' | 'waiting' }> {
+  const { vm, vmi, isNew, minReadyMs, now } = input;
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const live = liveVmi(vmi);
-  if (live === undefined)
-    return {
-      state: 'waiting',
-      for:
-        vmi?.heldBy == null
-          ? `its VMI to start${inState(vm)}`
-          : `its last VMI to go: the finalizer ${vmi.heldBy} holds it`,
-    };
-  if (!isNew(live)) return { state: 'waiting', for: 'its restart' };
-  if (!isReady(vm, live))
-    return {
-      state: 'waiting',
-      for: `it to be ready${live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`}`,
-    };
+  const heldBy = vmi?.heldBy ?? null;
+  if (live === undefined && heldBy !== null) return waitingFor(`its last VMI to go: the finalizer ${heldBy} holds it`);
+  if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}`);
+  if (!isNew(live)) return waitingFor('its restart');
+  const why = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
+  if (!isReady(vm, live)) return waitingFor(`it to be ready${why}`);
   const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }

@@ -1,8 +1,6 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import { PLUGS_ALL, type KubeVirtPlugs } from './disruption.ts';
 
-export type { VmRolloutStrategy };
-
 /** What drover keeps of the cluster's KubeVirt object. */
 export interface KubeVirtView {
   /** `spec.configuration.vmRolloutStrategy`; null if unset. */

@@ -15,7 +15,6 @@ const FORMER_MEMBER = object<FormerMember>({ pool: anyText, revision: orNull(any
 export const formerMemberOf = (annotations: Readonly<Record<string, string>> = {}): FormerMember | null =>
   readAnnotation(annotations[DETACHED_ANNOTATION], FORMER_MEMBER);
 
-/** The annotation of a VM or a VMI that has left its pool. */
 export const formerMemberAnnotation = ({ pool, revision }: FormerMember): Record<string, string> => ({
   [DETACHED_ANNOTATION]: JSON.stringify({ pool, revision }),
 });

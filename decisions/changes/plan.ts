@@ -19,7 +19,6 @@ export interface ChangePlan {
   left: { why: string; vms: string[] }[];
 }
 
-/** One VM for which a change is planned. */
 interface PlannedVm<Vm> {
   name: string;
   vm: Vm;

@@ -10,7 +10,6 @@ import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
 import { templateOfKept } from './kept-volumes.ts';
 import { withFirmware } from './vm-state.ts';
 
-/** The claim of a kept disk. */
 export interface KeptClaim {
   namespace: string;
   name: string;

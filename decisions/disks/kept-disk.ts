@@ -34,7 +34,6 @@ interface Marked {
   annotations?: Readonly<Record<string, string>>;
 }
 
-/** The labels and annotations of a kept disk's claim. */
 export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; annotations: Record<string, string> } {
   return {
     labels: { [POOL_LABEL]: kept.pool, [KEPT_DISK]: kept.poolUid },

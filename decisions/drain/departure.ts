@@ -32,5 +32,4 @@ export function departureOf(vmi: VmiView | undefined): Departure | null {
 export const isStarting = ({ node, podNodeCordoned, toleratesCordons }: VmiView): boolean =>
   node === null && podNodeCordoned && !toleratesCordons;
 
-/** The node that a VMI is to leave. */
 export const nodeToLeave = ({ node, podNode }: VmiView): string => node ?? podNode ?? '';

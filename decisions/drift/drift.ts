@@ -34,7 +34,6 @@ export function driftOf(member: MadeVm, made: NewVirtualMachine): DriftedField[]
   );
 }
 
-/** Returns the VM as it would be without drift. */
 export const withoutDrift = <Vm extends WrittenVm>(
   vm: Vm,
   transition: TransitionRecord | null,

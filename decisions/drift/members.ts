@@ -46,7 +46,6 @@ const written = ({ ownLabels, annotations, spec }: VmView): WrittenVm => ({
   spec: spec!,
 });
 
-/** A VM of a pool that differs from its template. */
 export interface DriftedVm {
   vm: VmView;
   fields: readonly DriftedField[];

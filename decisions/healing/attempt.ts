@@ -55,7 +55,6 @@ export interface UnhealthyVm extends FoundUnhealthy {
   failingSince?: number | null;
 }
 
-/** An attempt that is to be begun. */
 export interface PlannedAttempt {
   sick: UnhealthyVm;
   startedAt: string;

@@ -4,7 +4,6 @@ import type { Cycle, FinishedCycle, HealingMode } from './state.ts';
 
 type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
 
-/** An Event to record on the pool. */
 export interface HealingEvent {
   type: 'Normal' | 'Warning';
   reason: EventReason;

@@ -101,7 +101,6 @@ export function planHealing(input: HealingInput): HealingPlan {
   };
 }
 
-/** Returns a plan that leaves healing as it is. */
 export const healingAsItIs = (state: HealingState): HealingPlan => ({
   state,
   begin: [],

@@ -46,7 +46,6 @@ export const hasEverRun = ({ vms, vmiOf }: HealingView): boolean =>
 /** The role of VMs that are healed: that of a standby VM, or none. */
 type HealedRole = Cycle['role'];
 
-/** How many more VMs of each role the pool has than it wants. */
 export const surplusByRole = (view: HealingView, state: HealingState): Map<HealedRole, number> =>
   new Map(([undefined, 'Standby'] as const).map((role) => [role, surplusOf(view, state, role)]));
 

@@ -108,7 +108,6 @@ export interface TransitionResult extends TypeGroup {
   fault: string | null;
 }
 
-/** The counts before anything was found. */
 export const NO_COUNTS: TransitionCounts = {
   toPatch: 0,
   toRestart: 0,

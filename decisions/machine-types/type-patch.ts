@@ -20,7 +20,6 @@ export interface TypePatch {
   spec?: object;
 }
 
-/** Returns the patch that changes a VM so. */
 export const typePatch = ({ uid, resourceVersion }: Meant, { machineType, mark, record }: TypeChange): TypePatch => ({
   metadata: {
     uid,

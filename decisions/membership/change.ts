@@ -85,7 +85,6 @@ export const isListed = (change: MembershipChange): change is MembershipChange &
 export const isOfEarlierPool = ({ at }: MembershipChange, { metadata }: { metadata: ObjectMeta }): boolean =>
   Date.parse(at) < Date.parse(metadata.creationTimestamp ?? '');
 
-/** The annotation of a pool whose members change so. */
 export const changeAnnotation = (change: MembershipChange): Record<string, string> => ({
   [MEMBERSHIP_CHANGE_ANNOTATION]: JSON.stringify(change),
 });

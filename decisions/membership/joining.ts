@@ -96,7 +96,6 @@ export const joiningTransfer = (
   finalizers: { remove: KUBEVIRT_POOL_FINALIZER },
 });
 
-/** The labels and annotations that its VMI gets. */
 export const joiningVmi = ({ metadata }: StoredPool, { vmiRevision, fit }: Joining): MetadataPatch => ({
   labels: { ...(vmiRevision === null ? {} : fit.vmiMetadata.labels), ...labelsOf(metadata.name, vmiRevision) },
   annotations: { ...(vmiRevision === null ? {} : fit.vmiMetadata.annotations), [DETACHED_ANNOTATION]: null },

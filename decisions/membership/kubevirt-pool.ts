@@ -45,7 +45,6 @@ export function pausedPoolOf({ metadata: { annotations } }: Theirs): PausedPool 
   return typeof value?.['paused'] === 'boolean' ? (value as unknown as PausedPool) : null;
 }
 
-/** The annotation of a KubeVirt pool that drover has paused. */
 export const pausedAnnotation = (paused: PausedPool): Record<string, string> => ({
   [PAUSED_POOL_ANNOTATION]: JSON.stringify(paused),
 });

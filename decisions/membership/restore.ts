@@ -59,7 +59,6 @@ export function restoreOf(
 
 const createdAt = ({ metadata }: StoredVmOwner): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/** Returns how far the restore of a pool has come. */
 export function poolRestore({
   pool,
   vms,

@@ -43,7 +43,6 @@ export function withRolesOf(pool: Pick<StoredPool, 'status'> | undefined): (vm: 
   };
 }
 
-/** Returns the role of one VM of the pool. */
 export const roleIn = (pool: Pick<StoredPool, 'status'> | undefined, vm: VmView): MemberRole | null =>
   withRolesOf(pool)(vm).role;
 

@@ -10,7 +10,6 @@ import { merge, UNKNOWN, type Versions } from './merge.ts';
  */
 const MATCHERS = ['instancetype', 'preference'] as const;
 
-/** Returns a spec without these fields. */
 export function withoutMatchers({ instancetype: _instancetype, preference: _preference, ...rest }: Json): Json {
   return rest;
 }

@@ -68,7 +68,6 @@ function noticeOf(owner: Owner, kind: VmOwnerKind, told: Told, condition: Condit
 
 const KIND = 'VirtualMachinePool';
 
-/** Returns what users are to know of a pool. */
 export function poolNotices(pool: StoredPool): Notice[] {
   if (pool.metadata.deletionTimestamp !== undefined) return [];
   const command = `drover status pool ${pool.metadata.name}`;
@@ -135,7 +134,6 @@ function healingNotices(pool: StoredPool): Notice[] {
   return [...notices, noticeOf(pool, KIND, { type: 'dev.drover.healing.suspended', command }, suspended)];
 }
 
-/** Returns what users are to know of a replica set. */
 export const setNotices = (set: StoredSet): Notice[] =>
   set.metadata.deletionTimestamp === undefined
     ? stalledNotices(set, set.kind, `drover status ${SET_NAMES[set.kind]} ${set.metadata.name}`)

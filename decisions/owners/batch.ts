@@ -6,7 +6,6 @@ import type { MemberRole } from '../views/vm.ts';
  */
 export type UpdateAct = 'write' | 'live' | 'migrate' | 'restart' | 'replace';
 
-/** A VM in a batch. */
 export interface BatchVm {
   name: string;
   /** UID of the VM that was meant: a later one of its name is left alone. */
@@ -76,7 +75,6 @@ export interface UpdateOutcome {
   wasDown?: boolean;
 }
 
-/** A batch to begin. */
 export interface PlannedBatch {
   batch: Omit<Batch, 'startedAt'>;
   /** Who asked for it; null if unknown. */

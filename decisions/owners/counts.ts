@@ -7,7 +7,6 @@ export interface OwnerCounts {
   byState: Record<string, number>;
 }
 
-/** Counts VMs by KubeVirt's printable status. */
 export function byState(vms: readonly { state: string }[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { state } of vms) counts[state || 'New'] = (counts[state || 'New'] ?? 0) + 1;

@@ -127,11 +127,9 @@ export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting
 
 export const nameOf = (vm: Leaver): string => vm.name;
 
-/** Returns the VMs as a step names them. */
 export const targets = (vms: readonly Leaver[]): Target[] =>
   vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 
-/** Returns the names of the VMs, for users. */
 export const vmNames = (vms: readonly Pick<Leaver, 'name'>[]): string => formatNames(vms.map((vm) => vm.name));
 
 /** `cancel`: a migration that KubeVirt does not begin, so that others are not held up by it. */

@@ -59,7 +59,6 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
   return { steps, whenIdle };
 }
 
-/** Returns the step that notes on VMs that they have run. */
 const markStep = (vms: HealingPlan['mark']): PoolStep => ({
   kind: 'annotateRuns',
   vms,

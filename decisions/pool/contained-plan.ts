@@ -11,7 +11,6 @@ import { withNewestState } from './newer-status.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
-/** Plans one pool, and contains errors. */
 export function containedPlan(given: PoolPlanInput): ContainedPlan<PoolPlan> {
   const { input, isOverruled, cancel } = withNewestState(given);
   const { plan, error } = contained('pool', input.pool, {
@@ -28,7 +27,6 @@ function withoutTemplate(pool: StoredPool): StoredPool {
   return { ...pool, spec: { ...spec, template: { spec: {} } as typeof spec.template } };
 }
 
-/** Returns a plan that does nothing and reports why. */
 function stalled(
   { pool, vms, backoffs, rollout, healing, now }: PoolPlanInput,
   reason: ConditionReason<'Stalled'>,

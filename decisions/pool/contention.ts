@@ -48,7 +48,6 @@ export const standingAside = <Healing extends object>(healing: Healing, { asideU
 export const contendedCondition = ({ isContended: isTrue }: { isContended?: true }): UntimedCondition[] =>
   isTrue === true ? [{ type: 'Contended', status: 'True', reason: 'AnotherInstallation', message: CONTENDED }] : [];
 
-/** For users. */
 export const CONTENDED =
   'another installation of drover, with its own Temporal, also writes the status of this pool: stop one of them; ' +
   'until then, one of the two stands aside, and the pool proceeds more slowly';

@@ -36,7 +36,6 @@ interface Found extends Decided {
   judged: PoolStatus['contents'];
 }
 
-/** Returns the status that the pool should have. */
 export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const { pool, vms: all, vmiOf, kept, contents } = context;
   const { failures, availability, rollout, healing, scaling, drain, judged = [] } = found;

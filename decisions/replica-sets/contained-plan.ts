@@ -6,11 +6,9 @@ import { planVmiSet, planReplicaSet, type ReplicaSetPlan } from './plan.ts';
 
 export type ContainedSetPlan = ContainedPlan<ReplicaSetPlan>;
 
-/** Plans one set of VMs, and contains errors. */
 export const containedReplicaSetPlan = (input: ReplicaSetInput): ContainedSetPlan =>
   containedSetPlan({ ...input, starts: null, present: input.vms.length }, () => planReplicaSet(input));
 
-/** Plans one set of VMIs, and contains errors as well. */
 export const containedVmiSetPlan = (input: VmiSetInput): ContainedSetPlan =>
   containedSetPlan({ ...input, present: input.vmis.length }, () => planVmiSet(input));
 
@@ -19,7 +17,6 @@ type Known = Pick<VmiSetInput, 'set' | 'backoffs' | 'uncertain' | 'starts' | 'no
 const containedSetPlan = (known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan =>
   contained('set', known.set, { plan, stalled: (reason, message) => stalled(known, reason, message) });
 
-/** Returns a plan that does nothing and reports why. */
 function stalled(
   { set, present, backoffs, uncertain, starts, now }: Known,
   reason: ConditionReason<'Stalled'>,

@@ -24,7 +24,6 @@ const SUFFIX = new RegExp(`^-[${LETTERS}]{${LENGTH}}$`);
 export const isReplicaName = (set: string, name: string): boolean =>
   name.startsWith(set) && SUFFIX.test(name.slice(set.length));
 
-/** Returns the first `count` names of the set that are free. */
 export const freeNames = (
   set: { name: string; uid: string },
   count: number,

@@ -38,7 +38,6 @@ interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 
   now: string;
 }
 
-/** Returns the status that the set should have. */
 export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus {
   const { set, replicas, places, members, availability, failures, overlaps, now } = input;
   const { active, ended, unmatched } = members;

@@ -27,7 +27,6 @@ const ofVms = { vms: listOf(name, MOST_VMS) };
 
 const healingRequest = taggedBy<'action', HealingRequest>('action', { pause: {}, resume: {}, now: ofVms, skip: ofVms });
 
-/** What a request is answered from. */
 interface HealingRequestInput {
   pool: StoredPool;
   /** Whether the state comes from the pool's workflow. */

@@ -116,7 +116,6 @@ export interface MembershipPlan {
   handledRequests: HandledRequest[] | undefined;
 }
 
-/** What a request is judged by. */
 interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
   /** State of the rollout; null if the pool's workflow knows of no rollout. */
   rollout: object | null;

@@ -139,6 +139,5 @@ export function withAnswer(
   return [...handled, newest].slice(-KEPT);
 }
 
-/** The answer to a request with this text; undefined if there is none. */
 export const answerTo = (digest: string, handled: readonly HandledRequest[] = []): HandledRequest | undefined =>
   handled.find((one) => one.digest === digest);

@@ -42,7 +42,6 @@ export const withRolloutRequest = (context: RolloutRequestInput, state: RolloutS
     answered(context, state, found),
   );
 
-/** What a request is answered from. */
 interface RolloutRequestInput extends Pick<RolloutContext, 'spec' | 'now'> {
   input: Pick<RolloutContext['input'], 'pool' | 'state'>;
 }

@@ -124,7 +124,6 @@ function whichAreDown(names: ReadonlySet<string>, hasBatches: boolean): string {
   return names.size === 0 ? '' : ` (${formatNames([...names])})`;
 }
 
-/** Returns the batch with these VMs, and this number. */
 export function batchOf(
   context: RolloutContext,
   target: RolloutTarget,
@@ -163,7 +162,6 @@ export function batchOf(
 const isForContent = (chosen: readonly Candidate[], vms: readonly BatchVm[]): boolean =>
   vms.every(({ vmi }, at) => vmi !== undefined && chosen[at]!.forPod !== true);
 
-/** The migration that gives the VMI a new pod. */
 const migrationFor = ({ uid, evacuation }: VmiView): Pick<BatchVm, 'migration'> => ({
   migration: { vmi: uid, attempt: (evacuation?.attempt ?? 0) + 1 },
 });

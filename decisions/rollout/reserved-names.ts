@@ -1,7 +1,6 @@
 import type { Batch, BatchVm } from '../owners/batch.ts';
 import type { VmView } from '../views/vm.ts';
 
-/** The VM names that batches have reserved. */
 export interface ReservedNames {
   /** Names of VMs that a batch acts on, and of VMs that will replace another. */
   held: Set<string>;

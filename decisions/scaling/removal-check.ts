@@ -53,7 +53,6 @@ export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInp
   return active.length < wanted ? `its owner would have ${active.length} VMs of ${wanted}` : null;
 }
 
-/** How many VMs of this role the owner wants. */
 const wantedOf = ({ spec }: StoredVmOwner, role: MemberRole | null): number =>
   role === null ? spec.replicas : standbyRules(spec as PoolSpec).replicas;
 

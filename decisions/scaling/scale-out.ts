@@ -59,7 +59,6 @@ interface Missing {
   failure: 'FailedCreate' | 'FailedStandby';
 }
 
-/** Returns the numbers of VMs to be created now. */
 function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failure }: Missing): number[] {
   const { pool, isVmNameTaken, burst, lowest } = input;
   const count = Math.min(missing, allowanceOf(input, failure), burst - begun);

@@ -61,7 +61,6 @@ interface Group {
   as: string;
 }
 
-/** Reports whether the pool has more standby VMs than it wants. */
 export const hasSurplusStandby = ({ pool, standby }: Pick<SurplusInput, 'pool' | 'standby'>): boolean =>
   standby.length > standbyRules(pool.spec).replicas;
 

@@ -24,7 +24,6 @@ export interface SchedulePlan {
   last: number | null;
 }
 
-/** Returns what is to be done for a schedule, and the status that it should have. */
 export function planSchedule(input: ScheduleInput): SchedulePlan {
   const { schedule, operations, now, refusal } = input;
   const { concurrencyPolicy: policy = 'Forbid' } = schedule.spec;

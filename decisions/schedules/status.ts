@@ -21,7 +21,6 @@ interface Standing {
   now: number;
 }
 
-/** Returns the status that the schedule should have. */
 export function scheduleStatus(standing: Standing): ScheduleStatus {
   const { schedule, operations, active, times, now } = standing;
   const { generation: observedGeneration = 0 } = schedule.metadata;

@@ -53,7 +53,6 @@ export const NAME_GENERATION_FLAGS = Object.keys(numberedReferences) as (keyof N
 /** Reports whether the reference exists and has a name. */
 export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';
 
-/** A Secret or a ConfigMap. */
 export interface OwnReference {
   kind: 'Secret' | 'ConfigMap';
   name: string;

@@ -107,7 +107,6 @@ export const hasSameClaims = (from: PoolTemplate, to: PoolTemplate): boolean =>
     .map((one) => canonical([claims(one), one.spec['dataVolumeTemplates']]))
     .every((one, _, all) => one === all[0]);
 
-/** The volumes that have a claim. */
 function claims(template: PoolTemplate): unknown[] {
   const { volumes } = vmiSpec(template);
   return Array.isArray(volumes) ? volumes.filter(hasClaim) : [];

@@ -24,7 +24,6 @@ export function pluggedBetween(from: Json, to: Json): Plugged {
   return { interfaces: interfacesBetween(from, to), volumes, disks: new Set(disks) };
 }
 
-/** Returns the VMI spec without what is plugged. */
 export function withoutPlugged(spec: Json, { interfaces, volumes }: Plugged): Json {
   if (interfaces.size === 0 && volumes.size === 0) return spec;
   const domain = asObject(spec['domain']);

@@ -179,7 +179,6 @@ export function verdictOf(check: StepCheck, seen: CheckStatus | null): Verdict {
 export const nextLookAt = (check: StepCheck, seen: CheckStatus | null): number =>
   seen === null || seen.job !== undefined ? 0 : Date.parse(seen.lastAt) + checkRules(check).everyMs;
 
-/** Says why a check has failed. */
 export function whyFailed(check: StepCheck, { outcome, inARow, message }: CheckStatus): string {
   const { failureThreshold } = checkRules(check);
   const times = inARow === 1 ? '' : `, ${inARow} times in a row`;

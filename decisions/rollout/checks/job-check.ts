@@ -12,7 +12,6 @@ const LEAST_TTL_SECONDS = 600;
 /** Of pods that a Job makes, the name of the Job is a label; those of pools have 57 characters. */
 const NAME_LENGTH = 40;
 
-/** The template of the Jobs of a check. */
 export type JobTemplate = NonNullable<StepCheck['job']>['template'];
 
 /** The name of a Job of a check, whichever worker makes it. `run`: which of its Jobs, counted from 1. */

@@ -11,5 +11,4 @@ export function ownerView(object: KubeObject): StoredVmOwner {
   return { ...object, spec, replicasLeftOut: true } as StoredVmOwner;
 }
 
-/** Returns a pool as `ownerView` does. */
 export const poolView = (object: KubeObject): StoredPool => ownerView(object) as StoredPool;

@@ -10,7 +10,6 @@ export interface VmWithVmi {
   vmi: Stored<VirtualMachineInstance> | undefined;
 }
 
-/** Returns each of the VMs with its VMI among these. */
 export function withVmis(
   vms: readonly Stored<VirtualMachine>[],
   vmis: Iterable<Stored<VirtualMachineInstance>>,

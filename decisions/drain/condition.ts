@@ -5,8 +5,6 @@ import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { EvacuationStatus } from './plan.ts';
 
-const MESSAGE_LENGTH = 2_048;
-
 /** From what needs a user to what passes by itself. */
 const REASONS: readonly [EvacuationStatus['state'], NonNullable<PoolStatus['draining']>[number]['reason']][] = [
   ['Stuck', 'Stuck'],
@@ -49,5 +47,5 @@ export function drainingMessage(statuses: readonly EvacuationStatus[]): string {
   const count = statuses.length === 1 ? '1 VM is' : `${statuses.length} VMs are`;
   const alike = Map.groupBy(statuses, ({ message }) => message);
   const sentences = [...alike].map(([message, some]) => `${formatNames(some.map(({ vm }) => vm))}: ${message}`);
-  return inOneMessage([`${count} to leave ${nodes}`, ...sentences], MESSAGE_LENGTH);
+  return inOneMessage([`${count} to leave ${nodes}`, ...sentences]);
 }

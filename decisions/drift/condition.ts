@@ -4,7 +4,6 @@ import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { correctsAll, type DriftedVm } from './members.ts';
 
-const MESSAGE_LENGTH = 2_048;
 const FIELDS_NAMED = 3;
 const VMS_NAMED = 10;
 
@@ -15,15 +14,12 @@ export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[]):
   const sorted = drifted.toSorted((a, b) => byNumber(a.vm.name, b.vm.name));
   const names = formatNames(sorted.map(({ vm }) => vm.name));
   const what = drifted.length === 1 ? 'differs from its template' : 'differ from their templates';
-  const message = inOneMessage(
-    [
-      `${names} ${what}: ${isCorrected ? 'updates correct that' : '`drover drift` shows how, and `drover rollout restart --drifted` corrects it'}`,
-      ...sorted
-        .slice(0, VMS_NAMED)
-        .map(({ vm, fields }) => `${vm.name}: ${formatFields(fields.map(({ path }) => path))}`),
-    ],
-    MESSAGE_LENGTH,
-  );
+  const message = inOneMessage([
+    `${names} ${what}: ${isCorrected ? 'updates correct that' : '`drover drift` shows how, and `drover rollout restart --drifted` corrects it'}`,
+    ...sorted
+      .slice(0, VMS_NAMED)
+      .map(({ vm, fields }) => `${vm.name}: ${formatFields(fields.map(({ path }) => path))}`),
+  ]);
   const reason = isCorrected ? 'Correcting' : 'Kept';
   return [{ type: 'Drifted', status: 'True', reason, message }];
 }

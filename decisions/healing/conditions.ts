@@ -5,7 +5,6 @@ import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
 
-const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
 
 /** The parts of a plan that the pool's status shows. */
@@ -20,7 +19,7 @@ export function healingConditions(pool: StoredPool, report: HealingReport): Unti
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const { notReplaced, notListed } = report;
   const sentences = [...formatCycles(cycles), ...formatAllNotReplaced(notReplaced)];
-  const message = inOneMessage(sentences, MESSAGE_LENGTH, notListed);
+  const message = inOneMessage(sentences, { more: notListed });
   const waits = notReplaced.some(({ waitsFor }) => waitsFor !== undefined);
   const healing: UntimedCondition =
     cycles.length === 0

@@ -12,7 +12,10 @@ export interface SentenceOfMany {
  * Joins as many sentences as fit into a message of this length, and says how many more there are, with `more` that are
  * not given at all. Users read it; nothing parses it.
  */
-export function inOneMessage(sentences: readonly (string | SentenceOfMany)[], length: number, more = 0): string {
+export function inOneMessage(
+  sentences: readonly (string | SentenceOfMany)[],
+  { length = 2_048, more = 0 }: { length?: number; more?: number } = {},
+): string {
   const all = sentences.map((one) => (typeof one === 'string' ? { words: one, of: 1 } : one));
   for (let count = all.length; ; count--) {
     const left = all.slice(count).reduce((sum, { of }) => sum + of, more);

@@ -1,8 +1,8 @@
 import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
-import { excluded, NOTHING } from '../disruption/need.ts';
+import { excluded, NOTHING, type Need } from '../disruption/need.ts';
 import { isDown } from '../health/availability.ts';
-import { powerNeed, type PowerNeed } from '../power/need.ts';
+import { powerNeed } from '../power/need.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatPool, isSameFailure, type NotRetried, type Touched } from './not-retried.ts';
 import { poolTransitionState } from './pool-state.ts';
@@ -143,7 +143,7 @@ export class TransitionNeeds {
   #judgedOf(vm: VmView): Judged {
     const [owner, vmi] = [this.fleet.poolOf(vm), this.fleet.vmiOf(vm)];
     const need = this.#unlessPoolFailed(transitionNeed(this.rules, vm, this.fleet));
-    const restart: PowerNeed =
+    const restart: Need =
       need.need === 'restart' ? powerNeed('Restart', { target: need.vmi.uid, vm, vmi, owner }) : NOTHING;
     const pool = owner === undefined ? null : namespacedName(owner.pool.metadata);
     return { vm, need, restart, pool, isDown: isDown(vm, vmi) };

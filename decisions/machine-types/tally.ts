@@ -1,7 +1,7 @@
 import { namespacedName } from '../disruption-budget/restart-budget.ts';
+import type { Need } from '../disruption/need.ts';
 import { isActive } from '../health/availability.ts';
 import { compareRanks } from '../lib/ranks.ts';
-import type { PowerNeed } from '../power/need.ts';
 import type { Skipped } from '../runs/skipped.ts';
 import { policyRank } from '../scaling/selection-order.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
@@ -19,7 +19,7 @@ export interface Judged {
   vm: VmView;
   need: TransitionNeed;
   /** What a restart needs, if the VM needs one. */
-  restart: PowerNeed;
+  restart: Need;
   pool: string | null;
   /** It should run and is not ready. */
   isDown: boolean;

@@ -1,6 +1,6 @@
 import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts';
-import type { RunProgress, RunOutline } from '../runs/progress.ts';
+import { OVER, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
@@ -136,8 +136,6 @@ export interface TransitionProgress extends RunProgress {
 }
 
 const RESULTS_SHOWN = 20;
-
-const OVER = new Set<string>(['Complete', 'Failed', 'Refused', 'Aborted']);
 
 /**
  * Words for each count. If drover restarts VMs, `waiting` VMs are only those whose machine type is unknown until they

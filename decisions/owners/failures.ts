@@ -178,9 +178,7 @@ function failureCondition(type: 'ReplicaFailure' | 'HousekeepingFailure', failur
   if (first === undefined) return [];
   const { reason, message, since } = first;
   const sentences = [message, ...others.map((other) => `${other.reason}: ${other.message}`)];
-  const all = inOneMessage(
-    sentences.map((sentence) => sentence.slice(0, SENTENCE_LENGTH)),
-    MESSAGE_LENGTH,
-  );
+  const short = sentences.map((sentence) => sentence.slice(0, SENTENCE_LENGTH));
+  const all = inOneMessage(short, { length: MESSAGE_LENGTH });
   return [{ type, status: 'True', reason, message: others.length === 0 ? message : all, lastTransitionTime: since }];
 }

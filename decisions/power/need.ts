@@ -11,9 +11,6 @@ import { canBeMigrated, isFinal, type VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
 import { targetOfVmi } from './target.ts';
 
-/** What one chosen VM needs. */
-export type PowerNeed = Need;
-
 /** A chosen VM as it stands. */
 export interface PowerContext {
   /** What it was chosen by: its VMI, as `targetOfVmi` names it, for a restart or a migration, else the VM's UID. */
@@ -29,7 +26,7 @@ export interface PowerContext {
 const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 
 /** Returns what the VM needs; nothing if another VM has its name now, or if another client has done it. */
-export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed {
+export function powerNeed(action: PowerAction, context: PowerContext): Need {
   const { vm } = context;
   if (vm === undefined || !isActive(vm)) return NOTHING;
   if (action === 'Restart') return restartNeed(vm, context);
@@ -40,7 +37,7 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
 }
 
 /** A VMI is restarted only once: if the VM has another VMI, or none, nothing is left to do, whatever restarted it. */
-function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
+function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): Need {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;
   const held = heldBack(vm, live);
@@ -52,7 +49,7 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNee
 }
 
 /** A VMI is migrated once: if it has left its pod, nothing is left to do, whatever moved it. */
-function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
+function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): Need {
   const live = liveVmi(vmi);
   if (live === undefined || targetOfVmi('Migrate', live) !== target || !isMeantToRun(vm, live)) return NOTHING;
   const held = heldBack(vm, live);
@@ -66,7 +63,7 @@ function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNee
 const rollsOut = ({ pool }: OwningPool): string => `its pool ${namespacedName(pool.metadata)} is rolling out`;
 
 /** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
-function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
+function startNeed(vm: VmView, { vmi }: PowerContext): Need {
   // Under Manual, a VM that a user has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return deferred('it is stopping or restarting');
   if (isMeantToRun(vm, vmi)) return NOTHING;
@@ -78,7 +75,7 @@ function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   return { need: 'act' };
 }
 
-function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
+function stopNeed(vm: VmView, { vmi }: PowerContext): Need {
   if (!isMeantToRun(vm, vmi)) return NOTHING;
   const live = liveVmi(vmi);
   const held = heldBack(vm, live);
@@ -92,7 +89,7 @@ function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
 const KEEP_SPEC: ReadonlySet<string> = new Set(['Snapshot', 'Restore']);
 
 /** A change by itself disrupts nothing, and what it changes is seen when the VM itself is read. */
-function patchNeed(vm: VmView): PowerNeed {
+function patchNeed(vm: VmView): Need {
   const why = whyTemplated(vm.owner);
   if (why !== null) return excluded(why);
   const held = reasonsOf(vm, undefined).find(({ kind }) => KEEP_SPEC.has(kind));

@@ -2,7 +2,7 @@ import type { MaintenanceWindow, SelectionPolicy } from '../../api/pool/pool.ts'
 import { CountedVms } from '../disruption-budget/counted-vms.ts';
 import { namespacedName, RunBudget, type Chosen, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { graceOf } from '../disruption/grace.ts';
-import { excluded } from '../disruption/need.ts';
+import { excluded, type Need } from '../disruption/need.ts';
 import { liveVmi } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
@@ -12,7 +12,7 @@ import { policyRank } from '../scaling/selection-order.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { PowerAction } from './action.ts';
-import { powerNeed, type PowerNeed } from './need.ts';
+import { powerNeed } from './need.ts';
 import type { VmInProgress } from './outcome.ts';
 import { isAboutVmi } from './target.ts';
 
@@ -106,7 +106,7 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
   return { free, open, skipped: inShort(skipped.all) };
 }
 
-function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: string, vm: VmView | undefined): PowerNeed {
+function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: string, vm: VmView | undefined): Need {
   const vmi = vm && snapshot.vmiOf(vm);
   const need = powerNeed(action, { target, vm, vmi, owner: vm && snapshot.poolOf(vm) });
   const why = need.need === 'nothing' ? null : whyExcluded(vm!, vmi);

@@ -1,5 +1,5 @@
 import type { ChangeNeed } from '../annotations/noted-change.ts';
-import type { FailedVm, RunProgress, RunOutline } from '../runs/progress.ts';
+import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
@@ -28,8 +28,6 @@ export interface PowerProgress extends RunProgress {
   /** How many of those done are changed, and need more until that has its whole effect. */
   needs: Needs;
 }
-
-const OVER: ReadonlySet<PowerPhase> = new Set(['Complete', 'Failed', 'Refused', 'Aborted']);
 
 type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
 

@@ -78,7 +78,6 @@ function takenNames({ metadata: { name, uid }, spec: { replicas } }: StoredSet, 
 export function overlapping(
   { sets, controlled, names }: Overlaps,
   what: 'VMs' | 'VMIs',
-  length: number,
 ): UntimedCondition<'Overlapping'> | null {
   const sentences = [
     [
@@ -92,9 +91,6 @@ export function overlapping(
   const existing = sentences.filter(([, about]) => about.length > 0);
   const reason = existing[0]?.[0];
   if (reason === undefined) return null;
-  const message = inOneMessage(
-    existing.map(([, , sentence]) => sentence),
-    length,
-  );
+  const message = inOneMessage(existing.map(([, , sentence]) => sentence));
   return { type: 'Overlapping', status: 'True', reason, message };
 }

@@ -21,7 +21,7 @@ import { keptReplicas } from '../owners/kept-replicas.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import { RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type PoolStep, type Target } from '../owners/steps.ts';
-import { deletion, planEnd } from '../scaling/removal.ts';
+import { deletion, planEnd, type RemovalStep } from '../scaling/removal.ts';
 import { hashOf } from '../template/revision.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
@@ -40,10 +40,8 @@ import { isToRun, replicaSetStatus, WORDS } from './status.ts';
 
 /** What to do next for a set, each step with a reason for users to read. */
 export type ReplicaSetStep =
-  | Extract<
-      PoolStep,
-      { kind: 'addFinalizer' | 'removeFinalizer' | 'keepReplicas' | 'noteUid' | 'delete' | 'halt' | 'release' }
-    >
+  | RemovalStep
+  | Extract<PoolStep, { kind: 'keepReplicas' }>
   | { kind: 'createReplicas'; names: string[]; reason: string }
   | { kind: 'adopt'; vms: Target[]; reason: string };
 
@@ -238,7 +236,7 @@ const free = (
 
 function removeEnded(input: SetInput, { ended }: Members, room: RemovalLimit): ReplicaSetStep[] {
   const chosen = room.take(free(ended, 'FailedDelete', input));
-  return chosen.length === 0 ? [] : [deletion(chosen, false, 'Ended', 'they have run to their end')];
+  return deletion(chosen, false, 'Ended', 'they have run to their end');
 }
 
 /**
@@ -274,7 +272,5 @@ function scaleIn(input: SetInput, { active }: Members, room: RemovalLimit): Repl
     .slice(0, excess)
     .filter(({ name }) => !inProgress.creating.includes(name));
   const chosen = room.take(free(leaving, 'FailedDelete', input));
-  return chosen.length === 0
-    ? []
-    : [deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
+  return deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`);
 }

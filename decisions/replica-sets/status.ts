@@ -19,7 +19,6 @@ import { setRestoring } from './restore.ts';
 
 /** How long a refusal may last before it counts as not passing by itself, as in a pool. */
 const REFUSAL_SECONDS = DEFAULT_ROLLOUT.progressDeadlineSeconds;
-const MESSAGE_LENGTH = 2_048;
 export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;
 const PLACE_OF_GOING = { strict: 'in their places until they are gone', eager: 'replaced' };
 const PLACE_OF_UNKNOWN = {
@@ -42,7 +41,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
   const { set, replicas, places, members, availability, failures, overlaps, now } = input;
   const { active, ended, unmatched } = members;
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  const shared = isDeleted ? null : overlapping(overlaps, WORDS[places], MESSAGE_LENGTH);
+  const shared = isDeleted ? null : overlapping(overlaps, WORDS[places]);
   const status: ReplicaSetStatus = {
     observedGeneration: set.metadata.generation ?? 0,
     desiredReplicas: set.spec.replicas,
@@ -101,7 +100,7 @@ function progressing({
     ...(unmatched.length === 0 ? [] : [`to be released: ${vmNames(unmatched)}`]),
     ...(orphans.length === 0 ? [] : [`to be adopted: ${vmNames(orphans)}`]),
   ];
-  const message = inOneMessage(sentences, MESSAGE_LENGTH);
+  const message = inOneMessage(sentences);
   if (isPaused === true) return { type: 'Progressing', status: 'False', reason: 'Paused', message };
   if (present.size > replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message };
   if (active.length < replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };

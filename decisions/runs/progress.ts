@@ -43,6 +43,9 @@ export interface RunOutline {
   about: string[];
 }
 
+/** Phases in which nothing more is done. */
+export const OVER: ReadonlySet<string> = new Set(['Complete', 'Failed', 'Refused', 'Aborted']);
+
 interface RunNumbers {
   done: number;
   of: number;

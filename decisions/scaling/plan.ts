@@ -197,18 +197,14 @@ function removal(
   because: RemovalCause['because'],
   why: string,
 ): ScaleStep[] {
-  if (chosen.length === 0) return [];
-  return keepsDisks(pool) ? leaveDisks(chosen, because, why) : [deletion(chosen, false, because, why)];
+  return keepsDisks(pool) ? leaveDisks(chosen, because, why) : deletion(chosen, false, because, why);
 }
 
 /** Halts running VMs first: disks are released only once no VMI writes to them. */
 function leaveDisks(chosen: readonly VmView[], because: RemovalCause['because'], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
-  return [
-    ...(halted.length === 0 ? [] : [deletion(halted, true, because, why)]),
-    ...(running.length === 0 ? [] : [halting(running, because, why)]),
-  ];
+  return [...deletion(halted, true, because, why), ...halting(running, because, why)];
 }
 
 /** Plans the end of a deleted pool: its VMs are deleted first, or released. */

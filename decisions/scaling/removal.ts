@@ -21,7 +21,7 @@ function finishHeld(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;
   const waiting = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name));
   const held = room.again(inTurn(waiting, input));
-  return held.length === 0 ? [] : [deletion(held, true, 'Terminating', 'they are being deleted')];
+  return deletion(held, true, 'Terminating', 'they are being deleted');
 }
 
 /** The members in the order to try them: those whose removal was refused last, if at all. */
@@ -45,8 +45,8 @@ export function finishRemovals(input: RemovalInput, room: RemovalLimit): Removal
   const started = room.again(leaving.filter((vm) => vm.runStrategy !== 'Halted'));
   return [
     ...held,
-    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'Marked', 'their VMIs have stopped')]),
-    ...(started.length === 0 ? [] : [halting(started, 'Marked', 'they leave the pool, and were started')]),
+    ...deletion(stopped, true, 'Marked', 'their VMIs have stopped'),
+    ...halting(started, 'Marked', 'they leave the pool, and were started'),
   ];
 }
 
@@ -90,25 +90,19 @@ export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
   const finishing = finishRemovals(input, room);
   const leaving = free.filter((vm) => !vm.deleting && vm.removing !== true);
   const chosen = room.take(leaving.toSorted((a, b) => Number(lost.has(a.name)) - Number(lost.has(b.name))));
-  return [
-    ...finishing,
-    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)]),
-  ];
+  return [...finishing, ...deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)];
 }
 
 type Because = RemovalCause['because'];
 
-export const deletion = (vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
-  kind: 'delete',
-  vms: targets(vms),
-  keepDisks,
-  because,
-  reason: `delete ${vmNames(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
-});
+/** Returns the step that deletes these members; none if there are none. */
+export function deletion(vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep[] {
+  const reason = `delete ${vmNames(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`;
+  return vms.length === 0 ? [] : [{ kind: 'delete', vms: targets(vms), keepDisks, because, reason }];
+}
 
-export const halting = (vms: readonly VmView[], because: Because, why: string): RemovalStep => ({
-  kind: 'halt',
-  vms: targets(vms),
-  because,
-  reason: `halt ${vmNames(vms)}, to keep their disks: ${why}`,
-});
+/** Returns the step that halts these VMs; none if there are none. */
+export function halting(vms: readonly VmView[], because: Because, why: string): RemovalStep[] {
+  const reason = `halt ${vmNames(vms)}, to keep their disks: ${why}`;
+  return vms.length === 0 ? [] : [{ kind: 'halt', vms: targets(vms), because, reason }];
+}

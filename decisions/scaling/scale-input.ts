@@ -1,6 +1,7 @@
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { Creation, PoolStep } from '../owners/steps.ts';
 import type { NamedRemovals } from './named-removals.ts';
+import type { RemovalStep } from './removal.ts';
 
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
@@ -29,18 +30,6 @@ export type ScaleInput = Pick<
 
 /** A scaling step; another part decides the revision of new VMs. */
 export type ScaleStep =
-  | Exclude<
-      PoolStep,
-      {
-        kind:
-          | 'create'
-          | 'update'
-          | 'deleteRevisions'
-          | 'deleteKeptDisks'
-          | 'unmarkKeptDisks'
-          | 'addLabels'
-          | 'adopt'
-          | 'removeLabels';
-      }
-    >
+  | RemovalStep
+  | Extract<PoolStep, { kind: 'promoteStandby' | 'setStandbyState' | 'clearNamedRemovals' }>
   | Creation;

@@ -31,8 +31,6 @@ interface SurplusInput {
   fault: string | null;
 }
 
-const MESSAGE_LENGTH = 2_048;
-
 /** When scale-in may begin, by the pool's windows. */
 export const scaleInWindow = (rules: ScaleInRules, now: number): WindowState =>
   windowAt(rules.kind === 'proactive' ? rules.windows : [], now);
@@ -78,7 +76,7 @@ export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
   return {
     reason: first.reason,
     count: ofReplicas?.count ?? 0,
-    message: inOneMessage([...new Set(sentences)], MESSAGE_LENGTH),
+    message: inOneMessage([...new Set(sentences)]),
   };
 }
 

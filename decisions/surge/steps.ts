@@ -84,7 +84,7 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
 function departures(input: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {
   const free = refusedLast(leaving, ({ name }) => name, refusedOf(input, 'FailedDelete'));
   const vms = free.slice(0, allowanceOf(input, 'FailedDelete'));
-  return vms.length === 0 ? [] : [deletion(vms, false, 'Surge', NOT_NEEDED)];
+  return deletion(vms, false, 'Surge', NOT_NEEDED);
 }
 
 function creations(input: SurgeInput, missing: number): PoolStep[] {

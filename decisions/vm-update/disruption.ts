@@ -3,6 +3,7 @@ import type { Disruption } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { asObject, field, isObject, type Json } from '../lib/json.ts';
 import { diskDisruption } from '../template/disk-template.ts';
+import { volumesOf } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/power.ts';
 import { pluggedBetween, withoutPlugged, type Plugged } from './pluggable.ts';
@@ -107,10 +108,7 @@ export const hasSameClaims = (from: PoolTemplate, to: PoolTemplate): boolean =>
     .map((one) => canonical([claims(one), one.spec['dataVolumeTemplates']]))
     .every((one, _, all) => one === all[0]);
 
-function claims(template: PoolTemplate): unknown[] {
-  const { volumes } = vmiSpec(template);
-  return Array.isArray(volumes) ? volumes.filter(hasClaim) : [];
-}
+const claims = ({ spec }: PoolTemplate): Json[] => volumesOf(spec).filter(hasClaim);
 
 const hasClaim = (volume: unknown): boolean =>
   field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;

@@ -29,20 +29,15 @@ function isAllowed(spec: unknown, labels: Labels): boolean {
 function matches(expression: unknown, labels: Labels): boolean {
   const value = labels[String(field(expression, 'key'))];
   const values = listOf(field(expression, 'values')).map(String);
-  switch (field(expression, 'operator')) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return value !== undefined && Number(value) > Number(values[0]);
-    case 'Lt':
-      return value !== undefined && Number(value) < Number(values[0]);
-    default:
-      return false;
-  }
+  return OPERATORS.get(String(field(expression, 'operator')))?.(value, values) ?? false;
 }
+
+/** Kubernetes' operators of a node selector. */
+const OPERATORS = new Map<string, (value: string | undefined, values: readonly string[]) => boolean>([
+  ['In', (value, values) => value !== undefined && values.includes(value)],
+  ['NotIn', (value, values) => value === undefined || !values.includes(value)],
+  ['Exists', (value) => value !== undefined],
+  ['DoesNotExist', (value) => value === undefined],
+  ['Gt', (value, values) => value !== undefined && Number(value) > Number(values[0])],
+  ['Lt', (value, values) => value !== undefined && Number(value) < Number(values[0])],
+]);

@@ -142,10 +142,16 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   const command = run(fleet(), namespace, ...adopt);
   await until(async () => expect(isKilled).toBe(true));
-  worker = await fleet().startWorker();
+  // The last VM is not written before all has been seen that is true in the middle.
+  const seen = Promise.withResolvers<'pass'>();
+  const holding = await chaosProxy(fleet().stack.kubeconfig, (method, path) =>
+    writeTo('virtualmachines', 'web-9')(method, path) ? seen.promise : 'pass',
+  );
+  worker = await fleet().startWorker({ KUBECONFIG: holding.kubeconfig });
   await pool.untilSaid({ MembershipChanging: 'Adopting' });
   expect((await ownersOf(pool, 'old-web')).map(({ name }) => name)).toEqual(['web']);
   expect((await pool.get()).spec.replicas).toBe(1);
+  seen.resolve('pass');
   expect(await command).toMatchObject({ code: 0 });
   await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 3 });
   expect((await pool.get()).spec.replicas).toBe(4);
@@ -159,6 +165,9 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   await pool.patch({ paused: false });
   await pool.until({ readyReplicas: 3, updatedReplicas: 3 });
   if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);
+  // The proxies end with this test.
+  await worker.kill();
+  worker = await fleet().startWorker();
 });
 
 test('a request without a worker stays on the pool: the next worker carries it out, with all that was scaled meanwhile', async () => {

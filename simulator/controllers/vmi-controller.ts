@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import { CoreEvents } from '../../api/resources.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../objects/annotations.ts';
 import type { Node, VirtualMachine, VirtualMachineInstance, Vmi } from '../objects/kubevirt.ts';
@@ -8,6 +9,7 @@ import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
 import { claimsOf, sourcesOf } from '../vm/volumes.ts';
+import { crashEvent } from '../vmi/crash-event.ts';
 import { nextMove, type Surroundings } from '../vmi/next-move.ts';
 import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
@@ -50,7 +52,7 @@ export class VmiController extends Controller {
   }
 
   protected async reconcile(key: string): Promise<number | undefined> {
-    const { client, vmis } = this.cluster;
+    const { client, vmis, log } = this.cluster;
     const vmi = vmis.get(key);
     this.#withoutClaim.delete(key);
     this.#withoutSource.delete(key);
@@ -70,6 +72,11 @@ export class VmiController extends Controller {
         return undefined;
       }
       vmis.remember(written);
+      const crash = crashEvent(vmi, written, now);
+      if (crash !== null)
+        await client
+          .create(CoreEvents, crash)
+          .catch((error: unknown) => log.warn(`the crash of ${key} is not told: ${(error as Error).message}`));
       return 0;
     }
     return move.wakeAt === undefined ? undefined : move.wakeAt - now;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../api/objects.ts';
 import {
+  CoreEvents,
   Namespaces,
   Nodes,
   Pods,
@@ -157,7 +158,13 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.1' } } });
     await cluster.createMachine('fails', { annotations: { 'sim.drover.dev/fail-starts': '2' } });
     const failed = await cluster.shows('fails', 'CrashLoopBackOff');
-    expect(failed.status?.startFailure?.lastFailedVMIUID).toEqual(expect.any(String));
+    const { lastFailedVMIUID } = failed.status!.startFailure!;
+    const fieldSelector = `involvedObject.uid=${lastFailedVMIUID}`;
+    await eventually(async () =>
+      expect((await cluster.kube.list(CoreEvents, { namespace: 'default', fieldSelector })).items).toMatchObject([
+        { type: 'Warning', reason: 'Stopped', message: 'The VirtualMachineInstance crashed.' },
+      ]),
+    );
     // On a busy machine, the second start may have failed by now.
     expect([1, 2]).toContain(failed.status?.startFailure?.consecutiveFailCount);
     await eventually(async () =>

@@ -23,8 +23,8 @@ interface StepRoom {
 }
 
 /**
- * Passes each step whose wait is over, and records when a step was reached. A step whose VMs are no longer available is
- * not reached.
+ * Passes each step whose wait is over, and records when a step was reached. A step whose VMs are no longer available,
+ * or are gone with all others, is not reached.
  */
 export function stepRoom(
   context: RolloutContext,
@@ -100,7 +100,9 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   const room = most - taken.count;
   const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
   const available = taken.availableAt.filter((time) => time <= now);
-  if (available.length < most && taken.isToCome) {
+  const isEmpty = context.active.length === 0;
+  if (isEmpty) waits.for('Step', `${words}: the pool has no VM`);
+  if (available.length < most && (taken.isToCome || isEmpty)) {
     if (room <= 0 && !taken.isMoving)
       waits.for('Step', `${words}: ${whyNotReached(most - available.length, taken.stopped)}`);
     return { state: unreached(at), room };

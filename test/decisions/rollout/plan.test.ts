@@ -461,6 +461,17 @@ describe('a step of a rollout', () => {
     expect(waits(one)).toEqual(['step 1 of 1 (2): 1 of its VMs is stopped, 1 of its VMs is not ready']);
   });
 
+  test('is not reached once the pool has no VM, until it has some again', () => {
+    const state = begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) });
+    for (const step of [aStep('25%'), aStep(1, HALF_AN_HOUR)]) {
+      const empty = plan({ vms: [], spec: { ...stepped(step), replicas: 0 }, state });
+      expect(empty).toMatchObject({ update: null, phase: 'Waiting', state: { step: 0 } });
+      expect(empty.state.stepReachedAt).toBeUndefined();
+      expect(waits(empty)).toEqual([`step 1 of 1 (${step.to}): the pool has no VM`]);
+    }
+    expect(taken(plan({ vms: all(4), spec: { ...stepped(aStep(1)), replicas: 4 }, state }))).toEqual(['web-1']);
+  });
+
   test('starts its time again when one of its VMs was lost, restarted or not ready meanwhile', () => {
     const spec = { ...stepped(aStep(2, HALF_AN_HOUR), aStep(3)), replicas: 4 };
     const state = begunWith({ stepReachedAt: at(NOW - 29 * MINUTE) });

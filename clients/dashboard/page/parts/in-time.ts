@@ -1,14 +1,13 @@
 import { noChange, nothing } from 'lit-html';
 import { Directive, directive, type DirectiveParameters, type Part } from 'lit-html/directive.js';
+import { FrameTime } from './frame-time.ts';
 
-/** Templates are drawn for so long in a frame, in milliseconds; layout and paint take about as long again. */
-const FRAME_MS = 8;
-let end = 0;
+const time = new FrameTime(4);
 let isLate = false;
 
 /** Calls `draw` for the parts that a frame has time for. Reports whether there are more. */
 export function drawnInTime(draw: () => void): boolean {
-  end = performance.now() + FRAME_MS;
+  time.begin();
   isLate = false;
   draw();
   return isLate;
@@ -28,7 +27,7 @@ class InTime extends Directive {
   override update(_part: Part, [values, view]: DirectiveParameters<this>): unknown {
     const drawn = this.#drawn;
     if (drawn !== null && values.every((value, index) => value === drawn[index])) return noChange;
-    if (performance.now() > end) {
+    if (time.isOver) {
       isLate = true;
       return drawn === null ? nothing : noChange;
     }

@@ -11,64 +11,73 @@ interface SquaresInput {
 }
 
 /**
- * Rows with so many squares are drawn in a frame, a new square as several: the browser lays out and paints all of a row
- * anew. The rest follows in the next frame.
+ * What a frame has room for, in new squares: the browser lays them out and paints them. One that changes has its line
+ * painted again. The rest follows in the next frame.
  */
-const FRAME_BUDGET = 800;
-const NEW_SQUARE = 4;
+const ROOM = 240;
+const CHANGE = 12;
 /** Rows so near to what is seen are drawn, in pixels. */
 const NEAR = '400px';
 
 const waiting = new Set<VmSquares>();
 let frame = 0;
 
-/** Draws rows that have changed, as many as a frame has time for. */
+/** Draws what has changed, as much as a frame has time for. */
 function drawSome(): void {
-  let left = FRAME_BUDGET;
+  let room = ROOM;
   frame = 0;
-  for (const row of waiting) {
-    left -= row.cost;
-    if (left < 0 && left + row.cost < FRAME_BUDGET) break;
-    waiting.delete(row);
-    row.draw();
+  for (const one of waiting) {
+    if (room <= 0) break;
+    waiting.delete(one);
+    room = one.draw(room);
   }
   if (waiting.size > 0) frame = requestAnimationFrame(drawSome);
 }
 
-const observer = new IntersectionObserver(
+const near = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) (target as VmSquares).isNear = isIntersecting;
   },
   { rootMargin: NEAR },
 );
 
+const widths = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) (target as VmSquares).width = contentRect.width;
+});
+
 /**
  * `<vm-squares>`: a grid of VMs, one square each, in as many lines as it takes. It is one stop for the Tab key; arrows
- * move in it, Enter opens a VM. It draws only while it is near to what is seen, and then only what has changed.
+ * move in it, Enter opens a VM. It draws only while it is near to what is seen, and then only what has changed. A line
+ * is laid out and painted by itself: a square that changes costs its line, and not the card.
  */
 class VmSquares extends HTMLElement {
   #input: SquaresInput | null = null;
-  #drawn: readonly VmCell[] = [];
+  #squares: HTMLElement[] = [];
+  /** What each square shows; undefined for a VM that is missing. */
+  #drawn: (VmCell | undefined)[] = [];
   #isNear = false;
+  #width = 0;
+  #columns = 1;
   #focused = 0;
-  readonly #line = document.createElement('div');
+
+  constructor() {
+    super();
+    this.addEventListener('keydown', (event) => this.#key(event));
+    this.addEventListener('click', (event) => this.#open(event));
+    this.addEventListener('focusin', ({ target }) => this.#rove(this.#indexOf(target)));
+  }
 
   connectedCallback(): void {
-    if (this.#line.parentNode !== this) {
-      this.setAttribute('role', 'grid');
-      this.#line.setAttribute('role', 'row');
-      // Until its squares are drawn, it is not a row without any.
-      this.#line.ariaBusy = 'true';
-      this.append(this.#line);
-      this.addEventListener('keydown', (event) => this.#key(event));
-      this.addEventListener('click', (event) => this.#open(event));
-      this.addEventListener('focusin', ({ target }) => this.#rove([...this.#line.children].indexOf(target as Element)));
-    }
-    observer.observe(this);
+    this.setAttribute('role', 'grid');
+    // Until its squares are drawn, it is not a grid without any.
+    if (this.#squares.length === 0) this.ariaBusy = 'true';
+    near.observe(this);
+    widths.observe(this);
   }
 
   disconnectedCallback(): void {
-    observer.unobserve(this);
+    near.unobserve(this);
+    widths.unobserve(this);
     waiting.delete(this);
   }
 
@@ -82,77 +91,89 @@ class VmSquares extends HTMLElement {
     this.#later();
   }
 
-  /** What it takes to draw it now, in squares. */
-  get cost(): number {
-    const { cells, missing } = this.#input?.row ?? { cells: [], missing: 0 };
-    const count = cells.length + missing;
-    return count + Math.max(0, count - this.#line.children.length) * NEW_SQUARE;
+  set width(width: number) {
+    this.#width = width;
+    this.#later();
   }
 
   #later(): void {
-    if (!this.#isNear || this.#input === null) return;
+    if (!this.#isNear || this.#width === 0 || this.#input === null) return;
     waiting.add(this);
     if (frame === 0) frame = requestAnimationFrame(drawSome);
   }
 
-  draw(): void {
-    if (this.#input === null) return;
-    const { row, name } = this.#input;
-    this.setAttribute('aria-label', name);
+  /** Draws what there is room for, and returns what room is left. What has found none follows. */
+  draw(room: number): number {
+    const { row, name } = this.#input!;
     const { cells, missing } = row;
-    this.dataset['size'] = sizeOf(cells.length + missing);
-    const squares = this.#line.children;
-    while (squares.length > cells.length + missing) this.#line.lastElementChild!.remove();
-    if (squares.length < cells.length + missing) this.#add(cells.length + missing - squares.length);
-    for (const [index, cell] of cells.entries())
-      if (this.#drawn[index] !== cell) drawVm(squares[index] as HTMLElement, cell);
-    for (let index = cells.length; index < squares.length; index++) drawMissing(squares[index] as HTMLElement);
-    this.#drawn = [...cells];
-    this.#line.ariaBusy = null;
+    const wanted = cells.length + missing;
+    this.setAttribute('aria-label', name);
+    this.#squares.length = Math.min(this.#squares.length, wanted);
+    this.#drawn.length = this.#squares.length;
+    let left = room;
+    for (const [index, square] of this.#squares.entries()) {
+      if (this.#drawn[index] === cells[index]) continue;
+      if (left <= 0) break;
+      left -= CHANGE;
+      this.#drawn[index] = drawn(square, cells[index]);
+    }
+    for (; left > 0 && this.#squares.length < wanted; left--) {
+      const square = withRole('span', 'gridcell');
+      this.#drawn.push(drawn(square, cells[this.#squares.length]));
+      this.#squares.push(square);
+    }
+    this.#place(wanted);
     this.#rove(Math.min(this.#focused, Math.max(cells.length - 1, 0)));
+    if (left > 0) this.ariaBusy = null;
+    else waiting.add(this);
+    return left;
   }
 
-  #add(count: number): void {
-    const added = document.createDocumentFragment();
-    for (let index = 0; index < count; index++) {
-      const square = document.createElement('span');
-      square.setAttribute('role', 'gridcell');
-      added.append(square);
+  /** Puts the squares into lines as they fit. */
+  #place(wanted: number): void {
+    const { size, gap } = sizeOf(wanted);
+    this.style.setProperty('--size', `${size}px`);
+    this.style.setProperty('--gap', `${gap}px`);
+    this.#columns = Math.max(1, Math.floor((this.#width + gap) / (size + gap)));
+    const lines = Math.ceil(this.#squares.length / this.#columns);
+    const { activeElement } = document;
+    while (this.childElementCount > lines) this.lastElementChild!.remove();
+    for (let index = 0; index < lines; index++) {
+      const line = this.children[index] ?? this.appendChild(withRole('div', 'row'));
+      const its = this.#squares.slice(index * this.#columns, (index + 1) * this.#columns);
+      if (line.childElementCount !== its.length || line.firstElementChild !== its[0]) line.replaceChildren(...its);
     }
-    this.#line.append(added);
+    // A square that moves to another line loses the focus.
+    if (document.activeElement !== activeElement && this.#indexOf(activeElement) !== -1)
+      (activeElement as HTMLElement).focus({ preventScroll: true });
+  }
+
+  #indexOf(target: EventTarget | null): number {
+    return this.#squares.indexOf(target as HTMLElement);
   }
 
   /** Makes a square the one that the Tab key comes to. */
   #rove(index: number): void {
-    const squares = this.#line.children;
-    if (index < 0 || index >= this.#drawn.length) return;
-    if (index !== this.#focused) squares[this.#focused]?.removeAttribute('tabindex');
+    if (this.#drawn[index] === undefined) return;
+    if (index !== this.#focused) this.#squares[this.#focused]?.removeAttribute('tabindex');
     this.#focused = index;
-    (squares[index] as HTMLElement).tabIndex = 0;
+    this.#squares[index]!.tabIndex = 0;
   }
 
   #key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === 'Enter') return this.#open(event);
-    const count = this.#drawn.length;
-    const to = movedTo(event.key, this.#focused, { count, columns: this.#columns() });
+    const count = this.#drawn.filter((cell) => cell !== undefined).length;
+    const to = movedTo(event.key, this.#focused, { count, columns: this.#columns });
     if (to === null) return;
     event.preventDefault();
-    const square = this.#line.children[to] as HTMLElement;
+    const square = this.#squares[to]!;
     square.tabIndex = -1;
     square.focus();
   }
 
-  /** How many squares are in the first line. */
-  #columns(): number {
-    const squares = [...this.#line.children] as HTMLElement[];
-    const top = squares[0]?.offsetTop;
-    const next = squares.findIndex(({ offsetTop }) => offsetTop !== top);
-    return next === -1 ? squares.length : next;
-  }
-
   #open(event: MouseEvent | KeyboardEvent): void {
-    const [name] = this.#drawn[[...this.#line.children].indexOf(event.target as Element)] ?? [];
+    const [name] = this.#drawn[this.#indexOf(event.target)] ?? [];
     if (name === undefined || this.#input === null || getSelection()?.isCollapsed === false) return;
     const href = hrefOf(`vm/${this.#input.namespace}/${name}`);
     if (event.ctrlKey || event.metaKey) open(href, '_blank', 'noopener');
@@ -160,22 +181,24 @@ class VmSquares extends HTMLElement {
   }
 }
 
-/** Squares are smaller where there are many. */
-function sizeOf(count: number): 'l' | 'm' | 's' {
-  if (count <= 60) return 'l';
-  return count <= 200 ? 'm' : 's';
+/** Squares are smaller where there are many; in pixels. */
+function sizeOf(count: number): { size: number; gap: number } {
+  if (count <= 60) return { size: 20, gap: 4 };
+  return count <= 200 ? { size: 16, gap: 3 } : { size: 12, gap: 2 };
 }
 
-function drawVm(square: HTMLElement, cell: VmCell): void {
-  square.dataset['s'] = cell[1];
-  square.setAttribute('aria-label', cellName(cell));
+function withRole(tag: 'div' | 'span', role: string): HTMLElement {
+  const element = document.createElement(tag);
+  element.setAttribute('role', role);
+  return element;
 }
 
-function drawMissing(square: HTMLElement): void {
-  if (square.dataset['s'] === 'none') return;
-  square.dataset['s'] = 'none';
-  square.setAttribute('aria-label', 'missing');
-  square.removeAttribute('tabindex');
+/** Draws a square. Without a cell, its VM is missing. */
+function drawn(square: HTMLElement, cell: VmCell | undefined): VmCell | undefined {
+  square.dataset['s'] = cell === undefined ? 'none' : cell[1];
+  square.setAttribute('aria-label', cell === undefined ? 'missing' : cellName(cell));
+  if (cell === undefined) square.removeAttribute('tabindex');
+  return cell;
 }
 
 customElements.define('vm-squares', VmSquares);

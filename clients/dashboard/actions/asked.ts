@@ -44,10 +44,11 @@ const OfNode = z.strictObject({
 });
 const Asked = z.discriminatedUnion('action', [OfPool, OfOperation, OfSchedule, OfNode]);
 
-/** Reads what a browser has sent. Throws `UsageError` for what is no request, or lacks the name that must be typed. */
+/** Reads what a browser has sent. Throws `UsageError` if it is not a request, or lacks the name that must be typed. */
 export function askedOf(body: unknown): ActionRequest {
   const { data, error } = Asked.safeParse(body);
-  if (data === undefined) throw new UsageError(`this is no request: ${z.prettifyError(error).replaceAll('\n', ' ')}`);
+  if (data === undefined)
+    throw new UsageError(`this is not a request: ${z.prettifyError(error).replaceAll('\n', ' ')}`);
   const { name } = data.about;
   if (TYPED.includes(data.action) && data.confirm !== name)
     throw new UsageError(`type the name ${name} to confirm: this is not easily undone`);

@@ -88,7 +88,7 @@ export interface Budget {
   takenCount: number;
 }
 
-/** What is waited for, and when it goes on by itself; null: not before a user acts, or something else changes. */
+/** What is waited for, and when it continues by itself; null: not before a user acts, or something else changes. */
 export interface Waiting {
   sentence: string;
   until: string | null;
@@ -184,6 +184,8 @@ export interface Need {
   tone: 'bad' | 'warn';
   /** For example `the rollout of web waits for approval at step 1 of 3`. */
   sentence: string;
+  /** How many VMs are done, such as `3/10 restarted, 1 in progress, 6 to go`; empty if nothing counts them. */
+  done: string;
   since: string | null;
   about: ObjectRef;
   /** The VM that it is about, if it is one. */

@@ -142,7 +142,7 @@ export type TransitionReport = Paged<ReportLine>;
 export interface NodeDetails {
   node: string;
   isDrained: boolean;
-  /** Why it is drained, if whoever drains it has said so. */
+  /** Why it is drained, if that was said. */
   reason: string | null;
   items: {
     namespace: string;

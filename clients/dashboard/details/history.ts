@@ -1,11 +1,11 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/labels-and-annotations.ts';
-import type { KubeObject } from '../../../api/objects.ts';
 import { CoreEvents } from '../../../api/resources.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../../decisions/history/ends.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { sentenceOf } from '../../cli/failure.ts';
+import { timeOfEvent, type CoreEvent } from '../../history/core-event.ts';
 import { actsInCluster, type Subject } from '../../history/from-cluster.ts';
 import { grouped } from '../../history/table.ts';
 import type { Revision } from '../../rollout/revisions.ts';
@@ -52,17 +52,9 @@ function entryOf({ time, action, vms, from, to, requestedBy, end, why }: Act): H
   };
 }
 
-interface Event extends KubeObject {
-  involvedObject: { kind: string; name: string };
-  eventTime?: string | null;
-  lastTimestamp?: string | null;
-  type?: string;
-  action?: string;
-  reason?: string;
-  message?: string;
+interface Event extends CoreEvent {
   count?: number;
   series?: { count?: number; lastObservedTime?: string };
-  reportingComponent?: string;
   source?: { component?: string };
 }
 
@@ -71,15 +63,16 @@ async function eventsOf(kube: KubeClient, { namespace, name }: Subject): Promise
   const { items } = await kube.list<Event>(CoreEvents, { namespace, fieldSelector: `involvedObject.name=${name}` });
   return items
     .filter(({ reportingComponent, action }) => reportingComponent !== EVENT_REPORTER || action === NOTICE_ACTION)
-    .map(({ metadata, eventTime, lastTimestamp, type, reason = '', message = '', series, count, ...from }) => ({
-      at: series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp,
-      by:
-        from.reportingComponent === EVENT_REPORTER
-          ? 'drover'
-          : from.reportingComponent || from.source?.component || 'Kubernetes',
-      tone: type === 'Warning' ? 'warning' : 'normal',
-      what: reason,
-      sentence: message,
-      count: series?.count ?? count ?? 1,
-    }));
+    .map((event) => {
+      const { type, reason = '', message = '', series, count, reportingComponent, source } = event;
+      const by = reportingComponent === EVENT_REPORTER ? 'drover' : reportingComponent || source?.component;
+      return {
+        at: timeOfEvent(event),
+        by: by || 'Kubernetes',
+        tone: type === 'Warning' ? 'warning' : 'normal',
+        what: reason,
+        sentence: message,
+        count: series?.count ?? count ?? 1,
+      };
+    });
 }

@@ -4,7 +4,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
 import type { Cells, Changes } from '../contract/messages.ts';
-import type { OwnerPart } from '../view/owner-part.ts';
+import { NO_OWNER, type OwnerPart } from '../view/owner-part.ts';
 import { Card } from './card.ts';
 import { NO_MARKS, ownerKey, type Members, type PoolMarks } from './members.ts';
 
@@ -19,22 +19,6 @@ interface Around {
 }
 
 const CELLS_A_MESSAGE = 1_000;
-const NO_OWNER: OwnerPart = {
-  isDeleting: false,
-  desired: 0,
-  standbyWanted: 0,
-  rollout: null,
-  healing: null,
-  windows: null,
-  waits: [],
-  conditions: [],
-  gitOps: null,
-  actions: [],
-  createdAt: '',
-  revisions: [],
-  budget: null,
-  mayNot: null,
-};
 
 /** Which member has which square on which card. */
 export class Seating {

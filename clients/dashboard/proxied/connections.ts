@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long a connection may go on that is to end, in milliseconds: for the answers that it owes. */
+/** How long a connection may last that is to end, in milliseconds: for the answers that it owes. */
 const END_WITHIN_MS = 10_000;
 
 interface Connection {

@@ -5,6 +5,7 @@ import type { ActionName, Action, Need, NeedKind } from '../contract/fleet.ts';
 /** What an object has to tell, before it is said of which. */
 export type Told = Pick<Need, 'kind' | 'sentence' | 'since' | 'command'> & {
   tone?: Need['tone'];
+  done?: string;
   vm?: string | null;
   /** Tells it from others of its kind and its object. */
   which?: string;
@@ -40,7 +41,7 @@ const NOTICES: Partial<Record<NoticeType, OnPage>> = {
     what: (name) => `${name} waits for its disruption budget`,
     tone: 'warn',
   },
-  'dev.drover.vm.givenup': { kind: 'given-up', what: () => 'healing has given up', action: 'heal.now' },
+  'dev.drover.vm.givenup': { kind: 'given-up', what: (name) => `healing of ${name}`, action: 'heal.now' },
   'dev.drover.healing.suspended': { kind: 'healing-suspended', what: (name) => `${name} heals no VM` },
   'dev.drover.drain.stuck': { kind: 'drain-stuck', what: (name) => `VMs of ${name} can't leave nodes` },
   'dev.drover.owner.stalled': { kind: 'stalled', what: (name) => `${name} does not continue` },
@@ -71,13 +72,14 @@ type Buttons = (told: { action: ActionName; vm: string | null }) => Action | nul
 export function needOf(
   id: string,
   about: Need['about'],
-  { tone = 'warn', vm = null, which = '', action = null, command, ...rest }: Told,
+  { tone = 'warn', done = '', vm = null, which = '', action = null, command, ...rest }: Told,
   buttons: Buttons = () => null,
 ): Need {
   const isWhole = about.namespace === null || command === 'drover doctor' || command.includes(' -n ');
   return {
     id: [id, rest.kind, vm ?? '', which].join('#'),
     tone,
+    done,
     about,
     vm,
     action: action === null ? null : buttons({ action, vm }),

@@ -23,7 +23,7 @@ export function operationNeeds(operation: StoredOperation, card: OperationCard, 
     needOf(
       card.id,
       { kind, namespace, name },
-      told,
+      { done: card.numbers, ...told },
       ({ action }) => actions.find((button) => button.name === action) ?? null,
     ),
   );
@@ -114,6 +114,7 @@ export const workersNeed = (
   kind: 'no-worker',
   tone: 'bad',
   sentence,
+  done: '',
   since: since ?? before?.since ?? new Date(now).toISOString(),
   about: { kind: 'Worker', namespace: null, name: 'drover' },
   vm: null,

@@ -6,7 +6,7 @@ import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { BY_SPEC } from '../../rollout/view.ts';
-import type { Need, OwnerCard, Rollout, VmState } from '../contract/fleet.ts';
+import type { Need, NeedKind, OwnerCard, Rollout, VmState } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
 import { needOf, toldBy, type Told } from './need.ts';
 import type { VmWait } from './vm-wait.ts';
@@ -19,6 +19,9 @@ export interface WaitingVm extends VmWait {
   vm: string;
   state: VmState;
 }
+
+/** What is told of rollouts: how far they are belongs to it. */
+const OF_ROLLOUTS: ReadonlySet<NeedKind> = new Set(['approval', 'halted', 'paused']);
 
 interface Seen {
   /** Undefined for VMs of no owner. */
@@ -51,11 +54,17 @@ export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
       since: new Date(unseenSince).toISOString(),
       command: 'drover doctor',
     });
+  const done = rollout === null ? '' : `${rollout.updated}/${rollout.replicas} updated`;
   return all.map((one) =>
-    needOf(card.id, { kind: kind ?? 'Namespace', namespace, name }, one, ({ action, vm }) => {
-      const its = vm === null || pool === null ? actions : vmActions(pool, vm, mayNot);
-      return its.find((button) => button.name === action) ?? null;
-    }),
+    needOf(
+      card.id,
+      { kind: kind ?? 'Namespace', namespace, name },
+      { done: OF_ROLLOUTS.has(one.kind) ? done : '', ...one },
+      ({ action, vm }) => {
+        const its = vm === null || pool === null ? actions : vmActions(pool, vm, mayNot);
+        return its.find((button) => button.name === action) ?? null;
+      },
+    ),
   );
 }
 
@@ -73,7 +82,7 @@ function atStep(one: Told, rollout: Rollout | null): Told[] {
   return [{ ...one, sentence: at === 0 ? what : `${what} at step ${at} of ${steps.length}` }];
 }
 
-/** What users have paused goes on only if a user says so: they are told nothing of what they did themselves. */
+/** What users have paused continues only if a user says so: they are told nothing of what they did themselves. */
 function pausedNeeds({ name, rollout, healing }: OwnerCard): Told[] {
   const held = [
     { kind: 'paused', what: name, of: rollout?.paused, verb: 'rollout', action: 'rollout.resume' },

@@ -70,6 +70,17 @@ const NO_POOL = {
   budget: null,
 };
 
+/** For VMs of no owner. */
+export const NO_OWNER: OwnerPart = {
+  isDeleting: false,
+  desired: 0,
+  conditions: [],
+  gitOps: null,
+  createdAt: '',
+  mayNot: null,
+  ...NO_POOL,
+};
+
 type PoolPart = Omit<OwnerPart, 'isDeleting' | 'desired' | 'conditions' | 'gitOps' | 'createdAt' | 'mayNot'>;
 
 function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolPart {

@@ -32,6 +32,6 @@ describe('what a browser asks for', () => {
     { action: 'rollout.pause', about, reason: 'x'.repeat(2_000) },
     { action: 'rollout.pause', about, force: true },
   ])('is refused if it is %j', (body) => {
-    expect(() => askedOf(body)).toThrow('this is no request');
+    expect(() => askedOf(body)).toThrow('this is not a request');
   });
 });

@@ -135,6 +135,7 @@ describe('what needs a person', () => {
       {
         kind: 'approval',
         sentence: 'the rollout of web-1 waits for approval at step 1 of 2',
+        done: expect.stringMatching(/^\d+\/\d+ updated$/),
         since: '2026-01-01T00:00:10Z',
         command: 'drover rollout promote pool web-1 -n default',
         action: { name: 'rollout.promote', whyNot: null },
@@ -149,12 +150,17 @@ describe('what needs a person', () => {
       uid: 'x',
       attempts: 3,
       end,
-      why: 'it never ran',
+      why: 'given up after 3 replacements: it never ran',
       at: '2026-01-01T00:00:00Z',
     }));
     const needs = needsOf({ spec: { autohealing: {} }, status: { healing: { cycles: [], finished } } });
     expect(needs).toMatchObject([
-      { kind: 'given-up', vm: 'web-0-givenup', action: { name: 'heal.now', whyNot: null } },
+      {
+        kind: 'given-up',
+        vm: 'web-0-givenup',
+        sentence: 'healing of web-0: web-0-givenup: given up after 3 replacements: it never ran',
+        action: { name: 'heal.now', whyNot: null },
+      },
     ]);
   });
 

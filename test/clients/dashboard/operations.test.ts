@@ -78,6 +78,13 @@ describe('an operation', () => {
     expect(seen(operation({}, over('Aborted', '2026-01-01T12:00:00Z'))).needs).toEqual([]);
   });
 
+  test('says how many of its VMs are done where it needs a user', () => {
+    const vms = { chosen: 9, done: 3, failed: 1, inProgress: 0, open: 2, excluded: 3 };
+    const [need] = seen(operation({ paused: true }, { vms })).needs;
+    expect(need!.done).toBe('3/9 restarted, 2 to go, 1 failed');
+    expect(seen(operation({ paused: true })).needs[0]!.done).toBe('');
+  });
+
   test('can no longer be steered once it is over', () => {
     const { card } = seen(operation({}, over('Complete', '2026-01-01T12:00:00Z')));
     expect(card).toMatchObject({ isOver: true, tone: 'good' });

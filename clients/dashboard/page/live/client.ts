@@ -38,7 +38,7 @@ export class Client {
     this.#want();
   }
 
-  /** Stops the updates, or goes on with what is so by then. */
+  /** Stops the updates, or continues with what is so by then. */
   togglePause(): void {
     this.pausedAt = this.pausedAt === null ? Date.now() : null;
     this.#want();

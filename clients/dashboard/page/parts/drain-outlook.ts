@@ -2,15 +2,17 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NodeDetails } from '../../contract/requests.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
+import { loadedView } from './loaded.ts';
 
 export const nodePath = (node: string): string => `/api/nodes/${encodeURIComponent(node)}`;
 
 /** What will happen to the VMs on a node, by what it is. */
 export function outlookView({ loader }: Page, node: string): TemplateResult {
   const loaded = loader.get<NodeDetails>(nodePath(node));
-  if (loaded.state === 'loading') return html`<p class="empty">Looking what is on it…</p>`;
-  if (loaded.state === 'failed') return html`<p class="note bad">${loaded.sentence}</p>`;
-  const { items } = loaded.data;
+  return loadedView(loaded, ({ items }) => outlookOf(items), 'Looking what is on it…');
+}
+
+function outlookOf(items: NodeDetails['items']): TemplateResult {
   if (items.length === 0) return html`<p>No VM is on it.</p>`;
   const groups = Map.groupBy(items, ({ message }) => message);
   return html`<ul class="outlook">

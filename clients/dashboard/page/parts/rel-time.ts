@@ -1,4 +1,4 @@
-import { clockOf, distanceOf } from '../pure/times.ts';
+import { clockOf, distanceOf, lengthOf } from '../pure/times.ts';
 
 const shown = new Set<RelTime>();
 let timer: ReturnType<typeof setInterval> | undefined;
@@ -8,7 +8,10 @@ function tick(): void {
   if (document.visibilityState === 'visible') for (const one of shown) one.draw();
 }
 
-/** `<rel-time at="2026-11-27T16:04:09Z">`: how long ago, or how soon; the date and the time on demand. */
+/**
+ * `<rel-time at="2026-11-27T16:04:09Z">`: how long ago, or how soon; with `length`, how long it is from or to then. The
+ * date and the time on demand.
+ */
 class RelTime extends HTMLElement {
   static readonly observedAttributes = ['at'];
   readonly #time = document.createElement('time');
@@ -35,7 +38,8 @@ class RelTime extends HTMLElement {
   }
 
   draw(): void {
-    const text = distanceOf(Date.parse(this.getAttribute('at') ?? ''), Date.now());
+    const [at, now] = [Date.parse(this.getAttribute('at') ?? ''), Date.now()];
+    const text = this.hasAttribute('length') ? lengthOf(at - now) : distanceOf(at, now);
     if (this.#time.textContent !== text) this.#time.textContent = text;
   }
 }

@@ -66,7 +66,6 @@ function apartRow(id: string, label: string, cells: readonly VmCell[], role: 1 |
 interface Segment {
   state: VmState | 'missing';
   word: string;
-  glyph: string;
   count: number;
 }
 
@@ -77,10 +76,10 @@ export type Counted = Pick<OwnerCard, 'counts' | 'desired' | 'current'>;
 export function segmentsOf({ counts, desired, current }: Counted): Segment[] {
   const states = (Object.keys(STATES) as VmState[]).map((state) => ({
     state,
-    ...STATES[state],
+    word: STATES[state],
     count: counts[state] ?? 0,
   }));
-  const missing: Segment = { state: 'missing', word: 'missing', glyph: '', count: Math.max(0, desired - current) };
+  const missing: Segment = { state: 'missing', word: 'missing', count: Math.max(0, desired - current) };
   return [...states, missing].filter(({ count }) => count > 0);
 }
 
@@ -101,7 +100,7 @@ export function pageOf(rows: readonly Row[], page: number, size = MOST_SQUARES):
 
 /** What a square is called, to those who do not see it: `web-3: starting`. */
 export const cellName = ([name, state, , role]: VmCell): string =>
-  `${name}: ${STATES[state].word}${role === EXTRA ? ', extra' : ''}`;
+  `${name}: ${STATES[state]}${role === EXTRA ? ', extra' : ''}`;
 
 /** Where a key moves the focus in a grid of squares; null if it moves nothing. `columns` of them fill a line. */
 export function movedTo(

@@ -1,25 +1,21 @@
 import type { ActionName, VmState } from '../../contract/fleet.ts';
 
-interface StateWords {
-  /** As a sentence about a VM has it. */
-  word: string;
-  /** What a square shows besides its colour; a ready VM is a plain square. */
-  glyph: string;
-}
-
-/** In the order of a proportional bar: what is well first, what is worst last. */
-export const STATES: Record<VmState, StateWords> = {
-  R: { word: 'ready', glyph: '' },
-  Y: { word: 'standby', glyph: '○' },
-  O: { word: 'stopped', glyph: '–' },
-  U: { word: 'restarting', glyph: '↻' },
-  S: { word: 'starting', glyph: '↑' },
-  M: { word: 'migrating', glyph: '→' },
-  H: { word: 'being healed', glyph: '+' },
-  T: { word: 'leaving', glyph: '↓' },
-  P: { word: 'paused', glyph: '‖' },
-  D: { word: 'down', glyph: '!' },
-  F: { word: 'failing', glyph: '×' },
+/**
+ * What is said of a VM in each state, in the order of a proportional bar: what is well first, what is worst last. Their
+ * colours and glyphs: `styles/tokens.css`.
+ */
+export const STATES: Record<VmState, string> = {
+  R: 'ready',
+  Y: 'standby',
+  O: 'stopped',
+  U: 'restarting',
+  S: 'starting',
+  M: 'migrating',
+  H: 'being healed',
+  T: 'leaving',
+  P: 'paused',
+  D: 'down',
+  F: 'failing',
 };
 
 interface ActionWords {
@@ -36,11 +32,11 @@ export const ACTIONS: Record<ActionName, ActionWords> = {
     title: 'Pause the rollout of NAME?',
     effect: 'No further VM is updated. VMs that have begun are followed to their end.',
   },
-  'rollout.resume': { label: 'Resume', title: 'Resume the rollout of NAME?', effect: 'It goes on where it stopped.' },
+  'rollout.resume': { label: 'Resume', title: 'Resume the rollout of NAME?', effect: 'It continues where it stopped.' },
   'rollout.promote': {
     label: 'Promote',
     title: 'Promote the rollout of NAME?',
-    effect: 'The rollout goes on to its next step, and after the last to all VMs.',
+    effect: 'The rollout continues to its next step, and after the last to all VMs.',
   },
   'rollout.abort': {
     label: 'Abort',
@@ -77,7 +73,11 @@ export const ACTIONS: Record<ActionName, ActionWords> = {
     title: 'Pause the operation NAME?',
     effect: 'No further VM is touched. VMs in progress are followed to their end.',
   },
-  'operation.resume': { label: 'Resume', title: 'Resume the operation NAME?', effect: 'It goes on where it stopped.' },
+  'operation.resume': {
+    label: 'Resume',
+    title: 'Resume the operation NAME?',
+    effect: 'It continues where it stopped.',
+  },
   'operation.abort': {
     label: 'Abort',
     title: 'Abort the operation NAME?',

@@ -1,7 +1,7 @@
 import { ask, type Answer } from '../live/ask.ts';
 
 /** What is known of a resource of the server that the stream does not have. `old`: why it could not be read again. */
-type Loaded<T> =
+export type Loaded<T> =
   | { state: 'loading' }
   | { state: 'here'; data: T; old: string | null }
   | { state: 'failed'; sentence: string };

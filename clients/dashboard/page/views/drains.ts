@@ -4,7 +4,8 @@ import type { DrainCard } from '../../contract/fleet.ts';
 import type { NodeDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
 import { nodePath } from '../parts/drain-outlook.ts';
-import { oldNote } from '../parts/old-note.ts';
+import { loadedView } from '../parts/loaded.ts';
+import { tableView } from '../parts/table.ts';
 import { hrefOf } from '../pure/route.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
@@ -64,39 +65,21 @@ export function nodeView(page: Page, name: string): TemplateResult {
     </header>
     ${card === undefined ? nothing : actionButtons(page, card.actions, subjectOf(name), true)}
     ${card !== undefined && isLeft(card) ? html`<p>${leftWords(card)}</p>` : nothing}`;
-  if (loaded.state !== 'here')
-    return html`${head}
-      <p class=${loaded.state === 'failed' ? 'note bad' : 'empty'}>
-        ${loaded.state === 'failed' ? loaded.sentence : 'Loading…'}
-      </p>`;
-  const { items } = loaded.data;
-  return items.length === 0
-    ? html`${head} ${oldNote(loaded)}
-        <p class="empty">No VM is on it.</p>`
-    : html`${head} ${oldNote(loaded)} ${tableOf(items)}`;
+  return html`${head}
+  ${loadedView(loaded, ({ items }) => (items.length === 0 ? html`<p class="empty">No VM is on it.</p>` : tableOf(items)))}`;
 }
 
 const tableOf = (items: NodeDetails['items']): TemplateResult =>
-  html`<div class="scroll" tabindex="0" role="group" aria-label="Table of VMs on the node">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">VM</th>
-          <th scope="col">Owner</th>
-          <th scope="col">State</th>
-          <th scope="col">What happens</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${items.map(
-          ({ namespace, name, owner, state, needsPerson, message }) =>
-            html`<tr>
-              <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
-              <td>${owner ?? '–'}</td>
-              <td><span class="key ${needsPerson ? 'bad' : 'busy'}">${state}</span></td>
-              <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  tableView(
+    'Table of VMs on the node',
+    ['VM', 'Owner', 'State', 'What happens'],
+    items.map(
+      ({ namespace, name, owner, state, needsPerson, message }) =>
+        html`<tr>
+          <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
+          <td>${owner ?? '–'}</td>
+          <td><span class="key ${needsPerson ? 'bad' : 'busy'}">${state}</span></td>
+          <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
+        </tr>`,
+    ),
+  );

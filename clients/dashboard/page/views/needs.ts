@@ -37,7 +37,7 @@ function calmTitle({ client }: Page): TemplateResult | string {
 }
 
 function needItem(page: Page, need: Need): TemplateResult {
-  const { tone, sentence, since, about, vm, command, action } = need;
+  const { tone, sentence, done, since, about, vm, command, action } = need;
   const id = vm !== null && about.namespace !== null ? `vm/${about.namespace}/${vm}` : idOf(about);
   const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
   return html`<li class=${tone}>
@@ -45,7 +45,7 @@ function needItem(page: Page, need: Need): TemplateResult {
     <div>
       <p class="sentence">${id === null ? text : html`<a href=${hrefOf(id)}>${text}</a>`}</p>
       <p class="detail">
-        ${about.namespace ?? 'whole cluster'}${since === null ? nothing : html` · <rel-time at=${since}></rel-time>`}
+        ${about.namespace ?? 'whole cluster'}${done === '' ? '' : ` · ${done}`}${since === null ? nothing : html` · <rel-time at=${since}></rel-time>`}
         ${command === '' ? nothing : html` · <code>${command}</code>`}
       </p>
     </div>

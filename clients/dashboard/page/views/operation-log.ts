@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OperationCard } from '../../contract/fleet.ts';
 import type { LogEntry, OperationLog, Paged, ReportLine, TransitionReport } from '../../contract/requests.ts';
-import { oldNote } from '../parts/old-note.ts';
+import { loadedView } from '../parts/loaded.ts';
+import { tableView } from '../parts/table.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
@@ -26,9 +27,7 @@ export function logView(
       ${transition === null ? nothing : asWhat(route)}
       ${finder(route, isReport ? 'Find in the report' : 'Find in the log')}
     </header>
-    ${loaded.state === 'loading' ? html`<p class="empty">Loading…</p>` : nothing}
-    ${loaded.state === 'failed' ? html`<p class="note bad">${loaded.sentence}</p>` : nothing}
-    ${loaded.state === 'here' ? html`${oldNote(loaded)} ${linesOf(loaded.data, route, isReport)}` : nothing}
+    ${loadedView(loaded, (data) => linesOf(data, route, isReport))}
   </section>`;
 }
 
@@ -71,22 +70,8 @@ function linesOf(data: OperationLog | TransitionReport, route: OperationRoute, i
 const tableOf = (data: OperationLog | TransitionReport, isReport: boolean): TemplateResult =>
   isReport ? reportTable(data as Paged<ReportLine>) : logTable(data as Paged<LogEntry>);
 
-const table = (label: string, heads: readonly string[], rows: readonly TemplateResult[]): TemplateResult =>
-  html`<div class="scroll" tabindex="0" role="group" aria-label=${label}>
-    <table>
-      <thead>
-        <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`;
-
 const logTable = ({ lines }: Paged<LogEntry>): TemplateResult =>
-  table(
+  tableView(
     'Table of what was done',
     ['VM', 'What', 'Outcome', 'When', 'Why'],
     lines.map(
@@ -108,7 +93,7 @@ const vmLink = (vm: string): TemplateResult | string =>
     : html`<a href=${hrefOf(`vm/${vm}`)}>${vm}</a>`;
 
 const reportTable = ({ lines }: Paged<ReportLine>): TemplateResult =>
-  table(
+  tableView(
     'Table of VMs and their machine types',
     ['VM', 'From', 'To', 'Its VMI had', 'State', 'Why'],
     lines.map(

@@ -2,11 +2,13 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { OperationCard } from '../../contract/fleet.ts';
 import { actionButtons, type Subject } from '../parts/buttons.ts';
+import { factsView } from '../parts/facts.ts';
 import { hrefOf } from '../pure/route.ts';
 import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { logView, type OperationRoute } from './operation-log.ts';
 import { goneView } from './owner.ts';
+import { windowWords } from './state.ts';
 
 const newestFirst = (one: OperationCard, other: OperationCard): number => other.createdAt.localeCompare(one.createdAt);
 
@@ -97,43 +99,12 @@ export function operationView(page: Page, route: OperationRoute): TemplateResult
     </header>
     ${actionButtons(page, one.actions, subjectOf(one), true)} ${sentence === '' ? nothing : html`<p>${sentence}</p>`}
     ${progressView(one)}
-    <dl class="facts">
-      <div>
-        <dt>requested</dt>
-        <dd>by ${requestedBy}, <rel-time at=${createdAt}></rel-time></dd>
-      </div>
-      ${
-        reason === null
-          ? nothing
-          : html`<div>
-              <dt>reason</dt>
-              <dd>${reason}</dd>
-            </div>`
-      }
-      ${
-        endedAt === null
-          ? nothing
-          : html`<div>
-              <dt>ended</dt>
-              <dd><rel-time at=${endedAt}></rel-time></dd>
-            </div>`
-      }
-      ${
-        windows === null
-          ? nothing
-          : html`<div>
-              <dt>windows</dt>
-              <dd>
-                ${windows.texts.join('; ')}:
-                ${windows.isOpen ? 'open' : 'closed'}${
-                  windows.until === null
-                    ? nothing
-                    : html`, ${windows.isOpen ? 'closes' : 'opens'} <rel-time at=${windows.until}></rel-time>`
-                }
-              </dd>
-            </div>`
-      }
-    </dl>
+    ${factsView([
+      ['requested', html`by ${requestedBy}, <rel-time at=${createdAt}></rel-time>`],
+      ['reason', reason],
+      ['ended', endedAt === null ? null : html`<rel-time at=${endedAt}></rel-time>`],
+      ['windows', windows === null ? null : html`${windows.texts.join('; ')}: ${windowWords(windows)}`],
+    ])}
     ${reportOf(one)} ${logView(page, one, route)}`;
 }
 

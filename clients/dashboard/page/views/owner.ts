@@ -3,7 +3,8 @@ import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { OwnerDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
 import { inTime } from '../parts/in-time.ts';
-import { oldNote } from '../parts/old-note.ts';
+import { loadedView } from '../parts/loaded.ts';
+import { tableView } from '../parts/table.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { MOST_SQUARES, pageOf, revisionName, rowsOf } from '../pure/rows.ts';
 import { counted, kindWord, STATES } from '../pure/words.ts';
@@ -70,7 +71,7 @@ function vmsOf(card: OwnerCard, cells: readonly VmCell[], { id, page, isTable }:
   return html`${cells.length < MOST_SQUARES ? legendView(card) : barView(card)} ${turn}
   ${
     isTable
-      ? tableView(
+      ? tableOf(
           card,
           rows.flatMap((row) => row.cells),
         )
@@ -80,44 +81,33 @@ function vmsOf(card: OwnerCard, cells: readonly VmCell[], { id, page, isTable }:
 
 const ROLES = ['', 'extra', 'standby'];
 
-function tableView({ namespace, revisions, name }: OwnerCard, cells: readonly VmCell[]): TemplateResult {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table of VMs">
-    <table>
-      <caption class="unseen">
-        VMs of ${name === '' ? namespace : name}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">State</th>
-          <th scope="col">Revision</th>
-          <th scope="col">Role</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${cells.map((cell) => {
-          const [name, state, revision, role = 0] = cell;
-          const its = revisions[revision];
-          const row = (): TemplateResult =>
-            html`<tr>
-              <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${name}</a></th>
-              <td><i class="dot" data-s=${state} aria-hidden="true"></i> ${STATES[state].word}</td>
-              <td>${its === undefined ? 'none of these' : revisionName(its)}</td>
-              <td>${ROLES[role]}</td>
-            </tr>`;
-          return inTime([cell, its], row);
-        })}
-      </tbody>
-    </table>
-  </div>`;
+function tableOf({ namespace, revisions, name }: OwnerCard, cells: readonly VmCell[]): TemplateResult {
+  const rows = cells.map((cell) => {
+    const [vm, state, revision, role = 0] = cell;
+    const its = revisions[revision];
+    const row = (): TemplateResult =>
+      html`<tr>
+        <th scope="row"><a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a></th>
+        <td><i class="dot" data-s=${state} aria-hidden="true"></i> ${STATES[state]}</td>
+        <td>${its === undefined ? 'none of these' : revisionName(its)}</td>
+        <td>${ROLES[role]}</td>
+      </tr>`;
+    return inTime([cell, its], row);
+  });
+  return tableView(
+    `Table of the VMs of ${name === '' ? namespace : name}`,
+    ['Name', 'State', 'Revision', 'Role'],
+    rows,
+  );
 }
 
 function pastOf({ loader }: Page, { kind, namespace, name }: OwnerCard): TemplateResult {
   const loaded = loader.get<OwnerDetails>(`/api/owners/${kind}/${namespace}/${encodeURIComponent(name)}`);
   return html`<section aria-labelledby="past-title">
     <h2 id="past-title">History</h2>
-    ${loaded.state === 'loading' ? html`<p class="empty">Loading…</p>` : nothing}
-    ${loaded.state === 'failed' ? html`<p class="note bad">${loaded.sentence}</p>` : nothing}
-    ${loaded.state === 'here' ? html`${oldNote(loaded)} ${workflowLink(loaded.data.temporalUrl)} ${historyView(loaded.data.history, loaded.data.unknown)}` : nothing}
+    ${loadedView(
+      loaded,
+      ({ temporalUrl, history, unknown }) => html`${workflowLink(temporalUrl)} ${historyView(history, unknown)}`,
+    )}
   </section>`;
 }

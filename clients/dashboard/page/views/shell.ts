@@ -87,40 +87,55 @@ function liveParts({ client }: Page): TemplateResult {
 
 const at = (time: number | string): TemplateResult => html`<rel-time at=${new Date(time).toISOString()}></rel-time>`;
 
+const forLength = (session: Session | null): TemplateResult | typeof nothing =>
+  session === null ? nothing : html` for <rel-time at=${session.since} length></rel-time>`;
+
+const bannerView = (tone: string, sentence: unknown, beside: unknown = nothing): TemplateResult =>
+  html`<p class="banner ${tone}"><span>${sentence}</span> ${beside}</p>`;
+
 /** What keeps the page from showing what is so, and what it can't show. */
 function banner({ client }: Page): TemplateResult | typeof nothing {
   const { connection, session, pausedAt } = client;
+  const { why, since } = connection;
+  const seen = html`What you see is from ${at(since)}.`;
+  const whyNot = html`<small>${session?.why}</small>`;
   switch (liveState(client)) {
     case 'signed-out':
       // The server says which address to open; a proxy says nothing, and knows where users sign in.
-      return html`<p class="banner bad">
-        ${connection.why === null ? 'You are signed out.' : `You are signed out: ${connection.why}.`} What you see is
-        from before ${at(connection.since)}.
-        ${connection.why === null ? html`<button type="button" @click=${signInAgain}>Sign in again</button>` : nothing}
-      </p>`;
+      return why === null
+        ? bannerView(
+            'bad',
+            html`You are signed out. ${seen}`,
+            html`<button type="button" @click=${signInAgain}>Sign in again</button>`,
+          )
+        : bannerView('bad', html`You are signed out: ${why}. ${seen}`);
     case 'reconnecting':
-      return connection.why === null
-        ? html`<p class="banner warn">
-            The dashboard’s server went away ${at(connection.since)}. What you see is from before; once it is back, it
-            goes on by itself. If you have ended it, start it again and open the address that it prints.
-          </p>`
-        : html`<p class="banner bad">The dashboard’s server refuses: ${connection.why}</p>`;
+      return why === null
+        ? bannerView(
+            'warn',
+            html`The dashboard’s server went away ${at(since)}. What you see is from before; once it is back, it
+            continues by itself. If you have ended it, start it again and open the address that it prints.`,
+          )
+        : bannerView('bad', `The dashboard’s server refuses: ${why}`);
     case 'cut-off':
-      return html`<p class="banner warn">
-        The API server does not answer${session === null ? nothing : html`, since ${at(session.since)}`}. What you see
-        is from before; it goes on by itself. <small>${session?.why}</small>
-      </p>`;
+      return bannerView(
+        'warn',
+        html`The API server has not answered${forLength(session)}. What you see is from before; it continues by itself.`,
+        whyNot,
+      );
     case 'refused':
-      return html`<p class="banner bad">
-        The API server no longer knows who you are${session === null ? nothing : html`, since ${at(session.since)}`}.
-        What you see is from before. Sign in again, as for kubectl: it goes on by itself.
-        <small>${session?.why}</small>
-      </p>`;
+      return bannerView(
+        'bad',
+        html`The API server has rejected your credentials${forLength(session)}. What you see is from before. Sign in
+        again, as for kubectl: it continues by itself.`,
+        whyNot,
+      );
     case 'paused':
-      return html`<p class="banner">
-        Updates were paused ${at(pausedAt ?? 0)}.
-        <button type="button" class="quiet" @click=${() => client.togglePause()}>Go on</button>
-      </p>`;
+      return bannerView(
+        '',
+        html`Updates were paused ${at(pausedAt ?? 0)}.`,
+        html`<button type="button" class="quiet" @click=${() => client.togglePause()}>Continue</button>`,
+      );
     case 'connecting':
     case 'loading':
     case 'live':
@@ -132,9 +147,10 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
 const withdrawnWords = ({ what, namespace, why, since }: Session['unseen'][number]): TemplateResult | typeof nothing =>
   since === null
     ? nothing
-    : html`<p class="banner warn">
-        What you see of ${what}${namespace === null ? '' : ` in ${namespace}`} is from before ${at(since)}: ${why}.
-      </p>`;
+    : bannerView(
+        'warn',
+        html`What you see of ${what}${namespace === null ? '' : ` in ${namespace}`} is from ${at(since)}: ${why}.`,
+      );
 
 function bottom({ client: { session } }: Page): TemplateResult {
   if (session === null) return html`<footer class="bottom"></footer>`;

@@ -14,7 +14,7 @@ export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateRe
       ({ sentence, until }) =>
         html`<p class="line">
           <span class="key">waits</span>
-          <span>${sentence}${until === null ? nothing : html`; goes on <rel-time at=${until}></rel-time>`}</span>
+          <span>${sentence}${until === null ? nothing : html`; continues <rel-time at=${until}></rel-time>`}</span>
         </p>`,
     )}
     ${budget === null || (budget.takenCount === 0 && !isWhole) ? nothing : budgetView(budget, card.namespace, isWhole)}
@@ -120,7 +120,7 @@ function budgetView(
                     <a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a>:
                     ${what}${
                       since === null ? nothing : html`, taken <rel-time at=${since}></rel-time>`
-                    }${until === null ? nothing : html`, at most until <rel-time at=${until}></rel-time>`}
+                    }${until === null ? nothing : html`, for at most <rel-time at=${until} length></rel-time> more`}
                   </li>`,
               )}
             </ul>`
@@ -130,13 +130,14 @@ function budgetView(
   </div>`;
 }
 
-const windowsView = ({ isOpen, until, texts }: Windows): TemplateResult =>
+/** Whether a window is open, and until when. */
+export const windowWords = ({ isOpen, until }: Windows): TemplateResult =>
+  html`${isOpen ? 'open' : 'closed'}${until === null ? nothing : html`, ${isOpen ? 'closes' : 'opens'} <rel-time at=${until}></rel-time>`}`;
+
+const windowsView = (windows: Windows): TemplateResult =>
   html`<p class="line">
-    <span class="key ${isOpen ? 'good' : ''}">window</span>
-    <span
-      >${isOpen ? 'open' : 'closed'}${until === null ? nothing : html`, ${isOpen ? 'closes' : 'opens'} <rel-time at=${until}></rel-time>`}
-      <small>${texts.join('; ')}</small></span
-    >
+    <span class="key ${windows.isOpen ? 'good' : ''}">window</span>
+    <span>${windowWords(windows)} <small>${windows.texts.join('; ')}</small></span>
   </p>`;
 
 function healingView(
@@ -162,7 +163,7 @@ function healingView(
   ${givenUp.slice(0, most).map(
     ({ vm, why, at }) =>
       html`<p class="line">
-        <span class="key bad">given up</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${why}</span>
+        <span class="key bad">healing</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${why}</span>
       </p>`,
   )}`;
 }

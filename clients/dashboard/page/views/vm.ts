@@ -2,7 +2,9 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { VmState } from '../../contract/fleet.ts';
 import type { Disk, VmDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
-import { oldNote } from '../parts/old-note.ts';
+import { factsView } from '../parts/facts.ts';
+import { loadedView } from '../parts/loaded.ts';
+import { tableView } from '../parts/table.ts';
 import { hrefOf, refOf, type Route } from '../pure/route.ts';
 import { STATES } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
@@ -13,32 +15,21 @@ type VmRoute = Extract<Route, { view: 'vm' }>;
 /** A VM: why it is as it is comes first. */
 export function vmView(page: Page, { namespace, name }: VmRoute): TemplateResult {
   const loaded = page.loader.get<VmDetails>(`/api/vms/${namespace}/${encodeURIComponent(name)}`);
-  const crumbs = (card: string | null): TemplateResult =>
-    html`<nav class="crumbs" aria-label="Above">
+  const vm = loaded.state === 'here' ? loaded.data : null;
+  return html`<nav class="crumbs" aria-label="Above">
       <a href="#/">Fleet</a> /
-      ${namespace}${card === null ? nothing : html` / <a href=${hrefOf(card)}>${card.split('/').at(-1)}</a>`}
-    </nav>`;
-  if (loaded.state !== 'here')
-    return html`${crumbs(null)}
-      <h1 tabindex="-1">${name}</h1>
-      <p class=${loaded.state === 'failed' ? 'note bad' : 'empty'}>
-        ${loaded.state === 'failed' ? loaded.sentence : 'Loading…'}
-      </p>`;
-  const vm = loaded.data;
-  return html`${crumbs(vm.card)} ${headOf(page, vm)} ${oldNote(loaded)} ${whyOf(vm)} ${buttonsOf(page, vm)}
+      ${namespace}${vm === null ? nothing : html` / <a href=${hrefOf(vm.card)}>${vm.card.split('/').at(-1)}</a>`}
+    </nav>
+    ${vm === null ? html`<h1 tabindex="-1">${name}</h1>` : headOf(page, vm)}
+    ${loadedView(loaded, (vm) => detailsOf(page, vm))}`;
+}
+
+const detailsOf = (page: Page, vm: VmDetails): TemplateResult =>
+  html`${whyOf(vm)} ${buttonsOf(page, vm)}
     <div class="columns">
       <section aria-labelledby="facts-title">
         <h2 id="facts-title">Facts</h2>
-        <dl class="facts">
-          ${vm.facts.map(
-            ({ label, value }) =>
-              html`<div>
-                <dt>${label}</dt>
-                <dd>${value}</dd>
-              </div>`,
-          )}
-        </dl>
-        ${workflowLink(vm.temporalUrl)}
+        ${factsView(vm.facts.map(({ label, value }) => [label, value]))} ${workflowLink(vm.temporalUrl)}
       </section>
       ${disksOf(vm.disks)}
     </div>
@@ -46,7 +37,6 @@ export function vmView(page: Page, { namespace, name }: VmRoute): TemplateResult
       <h2 id="past-title">What happened to it</h2>
       ${historyView(vm.history, vm.unknown)}
     </section>`;
-}
 
 /** The state that the stream has: it is newer than what was asked for. */
 function stateOf({ client }: Page, { card, name }: VmDetails): VmState | null {
@@ -59,7 +49,7 @@ function headOf(page: Page, vm: VmDetails): TemplateResult {
     <h1 tabindex="-1">${vm.name}</h1>
     <p class="place">VM</p>
     <p class="ready ${vm.isReady ? 'good' : 'warn'}">
-      ${state === null ? nothing : html`<i class="dot" data-s=${state} aria-hidden="true"></i> <b>${STATES[state].word}</b> · `}${vm.status}
+      ${state === null ? nothing : html`<i class="dot" data-s=${state} aria-hidden="true"></i> <b>${STATES[state]}</b> · `}${vm.status}
     </p>
   </header>`;
 }
@@ -76,7 +66,7 @@ function whyOf({ wait, why }: VmDetails): TemplateResult | typeof nothing {
 }
 
 const waitWords = ({ sentence, since, isLate }: NonNullable<VmDetails['wait']>): TemplateResult =>
-  html`${sentence}${since === null ? nothing : html`, since <rel-time at=${since}></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
+  html`${sentence}${since === null ? nothing : html`, for <rel-time at=${since} length></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
 
 /** What is asked for a VM is asked of its pool. */
 function buttonsOf(page: Page, { card, name, actions }: VmDetails): TemplateResult | typeof nothing {
@@ -87,35 +77,21 @@ function buttonsOf(page: Page, { card, name, actions }: VmDetails): TemplateResu
 
 function disksOf(disks: readonly Disk[]): TemplateResult | typeof nothing {
   if (disks.length === 0) return nothing;
+  const rows = disks.map(
+    ({ name, claim, size, storageClass, phase, isKept }) =>
+      html`<tr>
+        <th scope="row">${name}</th>
+        <td>${claim ?? '–'}</td>
+        <td class="num">${size ?? '–'}</td>
+        <td>${storageClass ?? '–'}</td>
+        <td>${phase ?? '–'}</td>
+        <td>${keptWord(isKept)}</td>
+      </tr>`,
+  );
+  const heads = ['Disk', 'Claim', 'Size', 'Class', 'Phase', 'When the VM leaves'];
   return html`<section aria-labelledby="disks-title">
     <h2 id="disks-title">Disks</h2>
-    <div class="scroll" tabindex="0" role="group" aria-label="Table of disks">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Disk</th>
-            <th scope="col">Claim</th>
-            <th scope="col">Size</th>
-            <th scope="col">Class</th>
-            <th scope="col">Phase</th>
-            <th scope="col">When the VM leaves</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${disks.map(
-            ({ name, claim, size, storageClass, phase, isKept }) =>
-              html`<tr>
-                <th scope="row">${name}</th>
-                <td>${claim ?? '–'}</td>
-                <td class="num">${size ?? '–'}</td>
-                <td>${storageClass ?? '–'}</td>
-                <td>${phase ?? '–'}</td>
-                <td>${keptWord(isKept)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
+    ${tableView('Table of disks', heads, rows)}
   </section>`;
 }
 

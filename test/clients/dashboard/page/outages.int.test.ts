@@ -34,7 +34,7 @@ test('a page keeps what it knew of a VM while the API server is killed, says so,
   await page.getByText('VirtualMachinePool/web').waitFor();
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await is(page, 'cut-off');
-  expect(await textIn(page, '.banner')).toContain('The API server does not answer, since');
+  expect(await textIn(page, '.banner')).toContain('The API server has not answered for');
   await page.getByText('This could not be read again').first().waitFor();
   expect(await page.getByText('VirtualMachinePool/web').count()).toBe(1);
   await fleet().stack.restart('kube-apiserver');
@@ -74,7 +74,7 @@ test('a user whose credentials are rejected is told to sign in again, and does n
   await fleet().kube.delete(ServiceAccounts, { namespace, name: 'ada' });
   await is(page, 'refused');
   expect(await textIn(page, '.banner')).toMatch(
-    /no longer knows who you are.* Sign in again.* rejected these credentials/,
+    /has rejected your credentials.* Sign in again.* rejected these credentials/,
   );
   await squares(page, 2);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
@@ -96,7 +96,7 @@ test('a user whose right is withdrawn is told what is old, and sees what is new 
   // A watch that runs goes on.
   proxy.cut();
   await page.locator('.banner').filter({ hasText: 'you may no longer list and watch them' }).waitFor();
-  expect(await textIn(page, '.banner')).toContain(`What you see of virtualmachines in ${namespace} is from before`);
+  expect(await textIn(page, '.banner')).toContain(`What you see of virtualmachines in ${namespace} is from `);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await page.getByText('/3 ready').waitFor();
   await isLive(page);

@@ -46,9 +46,12 @@ describe('the front page', () => {
     expect(await page.title()).toBe('(2) drover');
     expect(await textIn(page, 'main h1')).toBe('2 things need a person');
     const items = page.locator('.needs li');
-    expect(await items.first().innerText()).toContain('VM db-4 of pool db was given up');
+    expect(await items.first().innerText()).toContain('Healing of db: db-4: given up after 5 replacements');
     expect(await items.nth(1).innerText()).toContain('drover rollout promote pool web');
+    expect(await items.nth(1).innerText()).toContain('5/20 updated');
     expect(await items.nth(1).getByRole('button').innerText()).toBe('Promote');
+    const told = await page.getByRole('article', { name: 'db', exact: true }).innerText();
+    expect(told.match(/given up/g)).toHaveLength(1);
     const first = await page.locator('main h1, main h2, main h3').first().innerText();
     expect(first).toBe('2 things need a person');
   });
@@ -131,6 +134,37 @@ describe('the front page', () => {
     expect(await others.getAttribute('data-kept')).toBe('yes');
   });
 
+  test('lays nothing out anew where VMs change their states, and draws a few of them in each frame', async () => {
+    const cells = cellsOf('web', 'R'.repeat(300));
+    const card = aCard('web', cells);
+    const script = new Script(() => asMessages([[card, cells]]));
+    const { page, context } = await opened(script);
+    await until(async () => expect(await page.locator('vm-squares [data-s="R"]').count()).toBe(300));
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Performance.enable');
+    const layouts = async (): Promise<number> => {
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+      const { metrics } = await cdp.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'LayoutCount')!.value;
+    };
+    const before = await layouts();
+    await page.evaluate(`{
+      window.most = 0;
+      let seen = 0;
+      const look = () => {
+        const now = document.querySelectorAll('vm-squares [data-s="D"]').length;
+        window.most = Math.max(window.most, now - seen);
+        seen = now;
+        requestAnimationFrame(look);
+      };
+      look();
+    }`);
+    script.change({ cells: { [card.id]: { set: cells.slice(0, 100).map(([name]) => [name, 'D', 0]) } } });
+    await until(async () => expect(await page.locator('vm-squares [data-s="D"]').count()).toBe(100));
+    expect(await layouts()).toBe(before);
+    expect(await page.evaluate('window.most')).toBeLessThan(50);
+  });
+
   test('finds cards by name, and has what is looked for in its address', async () => {
     const { page } = await opened(new Script(story, storyAnswers));
     await page.getByRole('searchbox').fill('edg');
@@ -160,6 +194,46 @@ describe('each view', () => {
       const scrolls = await page.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
       expect({ hash, isWider: scrolls > 0 }).toEqual({ hash, isWider: false });
     }
+  });
+
+  test.each([
+    ['no-preference', 'breathe'],
+    ['reduce', 'none'],
+  ] as const)('moves nothing by itself if the user wants less motion: %s', async (reducedMotion, animation) => {
+    const cells = cellsOf('web', 'RR');
+    const all = asMessages([[aCard('web', cells), cells]]);
+    const server = await servePage(new Script(() => all.slice(0, -1).map((message) => ({ ...message }))));
+    onTestFinished(server.close);
+    const page = await (await aContext(browser(), { reducedMotion })).newPage();
+    await page.goto(server.url);
+    await page.locator('[data-live="loading"] i').waitFor();
+    const found = await page.evaluate(`getComputedStyle(document.querySelector('[data-live] i')).animationName`);
+    expect(found).toBe(animation);
+  });
+
+  test('keeps what is marked on a live card while the card changes', async () => {
+    const cells = cellsOf('web', 'RRR');
+    const card = aCard('web', cells, { waits: [{ sentence: 'step 1 of 2 waits for ada', until: null }] });
+    const script = new Script(() => asMessages([[card, cells]]));
+    const { page } = await opened(script);
+    await page.locator('vm-squares [aria-label="web-3: ready"]').waitFor();
+    const marked = () => page.evaluate<string>('getSelection().toString()');
+    await page.evaluate("getSelection().selectAllChildren(document.querySelector('.card'))");
+    const before = await marked();
+    expect(before).toContain('step 1 of 2 waits for ada');
+    script.change({
+      cards: { set: [{ ...card, ready: 2, counts: { R: 2, D: 1 } }] },
+      cells: { [card.id]: { set: [['web-3', 'D', 0]] } },
+    });
+    await page.locator('vm-squares [aria-label="web-3: down"]').waitFor();
+    expect(await marked()).toBe(before.replace('3/3', '2/3'));
+  });
+
+  test('has its navigation in one line on a phone, also with the numbers of all that is open', async () => {
+    const { page } = await opened(new Script(story, storyAnswers), { viewport: { width: 375, height: 800 } });
+    expect(await page.locator('nav .number').count()).toBe(3);
+    const tops = await page.locator('nav[aria-label="Views"] a').evaluateAll((all) => all.map((one) => one.offsetTop));
+    expect(new Set(tops).size).toBe(1);
   });
 
   test('has an address of its own, and back and forward work', async () => {
@@ -192,6 +266,29 @@ describe('each view', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'web-5' }).waitFor();
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1');
+  });
+
+  test('has squares in lines that follow its width, in which the focus stays and an arrow leads to the next line', async () => {
+    const cells = cellsOf('web', 'R'.repeat(40));
+    const { page } = await opened(new Script(() => asMessages([[aCard('web', cells), cells]])), {
+      viewport: { width: 700, height: 700 },
+    });
+    const lines = page.locator('vm-squares > [role="row"]');
+    const sizes = () => lines.evaluateAll((all) => all.map((line) => line.childElementCount));
+    await until(async () => expect((await sizes()).reduce((sum, one) => sum + one, 0)).toBe(40));
+    const [wide] = await sizes();
+    await page.locator('vm-squares [aria-label="web-1: ready"]').focus();
+    await page.setViewportSize({ width: 320, height: 700 });
+    await until(async () => expect((await sizes())[0]).toBeLessThan(wide));
+    const narrow = await sizes();
+    expect(narrow).toEqual([...narrow.slice(1).fill(narrow[0]), 40 % narrow[0]! || narrow[0]!]);
+    const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label")');
+    expect(await focused()).toBe('web-1: ready');
+    await page.keyboard.press('ArrowDown');
+    expect(await focused()).toBe(`web-${narrow[0]! + 1}: ready`);
+    await page.setViewportSize({ width: 700, height: 700 });
+    await until(async () => expect(await sizes()).toContain(wide));
+    expect(await focused()).toBe(`web-${narrow[0]! + 1}: ready`);
   });
 
   test('has each of its links, buttons, fields and tables in reach of the Tab key, and shows which has the focus', async () => {
@@ -245,15 +342,25 @@ const need = (page: Page) => page.locator('.needs').getByRole('button', { name: 
 
 test('the page of a VM begins with why it is down, and has its disks and what happened to it', async () => {
   const { page } = await opened(new Script(story, storyAnswers));
-  await page.getByRole('link', { name: 'VM db-4 of pool db was given up' }).click();
+  await page.getByRole('link', { name: 'Healing of db: db-4: given up' }).click();
   await page.getByRole('heading', { level: 1, name: 'db-4' }).waitFor();
   const why =
-    /^Fleet \/ data \/ db db-4 VM .*failing.* Why 5 of its starts have failed in a row, since \d+ min ago, which is longer than it should take it was given up after 5 replacements/;
+    /^Fleet \/ data \/ db db-4 VM .*failing.* Why 5 of its starts have failed in a row, for \d+ min, which is longer than it should take it was given up after 5 replacements/;
   await until(async () => expect(await textIn(page, 'main')).toMatch(why));
   const text = await textIn(page, 'main');
   for (const told of ['db-4-root', 'stays', '5 times', 'you may not list them']) expect(text).toContain(told);
   await page.getByRole('button', { name: 'Heal now db-4' }).click();
   expect(await page.getByRole('dialog').innerText()).toContain('VM: db-4');
+});
+
+test('the page of a VM leads to its workflow in Temporal, in a tab of its own', async () => {
+  const { page, context } = await opened(new Script(story, storyAnswers), { hash: '#/vm/data/db-4' });
+  await context.route('http://127.0.0.1:8233/**', (route) => route.fulfill({ body: 'a workflow' }));
+  const opening = context.waitForEvent('page');
+  await page.getByRole('link', { name: 'Its workflow in Temporal’s Web UI' }).click();
+  const tab = await opening;
+  expect(tab.url()).toBe('http://127.0.0.1:8233/namespaces/default/workflows/pool');
+  expect(await tab.evaluate('opener')).toBeNull();
 });
 
 describe('a button', () => {
@@ -365,7 +472,7 @@ describe('the stream', () => {
     const { page } = await opened(script);
     script.send(aSession({ state: 'reconnecting', since: minutes(-3), why: 'connection refused' }));
     await page.locator('[data-live="cut-off"]').waitFor();
-    expect(await textIn(page, '.banner')).toMatch(/API server does not answer, since 3 min ago.* connection refused/);
+    expect(await textIn(page, '.banner')).toMatch(/API server has not answered for 3 min\..* connection refused/);
     script.send(aSession());
     await isLive(page);
   });
@@ -388,7 +495,7 @@ describe('the stream', () => {
     script.change({ cells: { [WEB]: { set: [['web-7', 'F', 1]] } } });
     await until(async () => expect(script.streams.size).toBe(0));
     expect(await square.getAttribute('data-s')).toBe('R');
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
     await isLive(page);
   });
 

@@ -68,7 +68,7 @@ test('two users in two browsers behind one proxy each see and steer their own, u
   expect(await bobs.evaluate('document.body.dataset.changed')).toBeUndefined();
   await bobs.context().clearCookies();
   await bobs.locator('[data-live="signed-out"]').waitFor();
-  expect(await textIn(bobs, '.banner')).toContain('You are signed out. What you see is from before');
+  expect(await textIn(bobs, '.banner')).toContain('You are signed out. What you see is from ');
   expect(await adas.locator('[data-live="live"]').count()).toBe(1);
 
   // The sign-in drops what the address has after `#`.

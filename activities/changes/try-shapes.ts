@@ -3,7 +3,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { formatPath } from '../../decisions/changes/edits.ts';
 import type { RefusedShape } from '../../decisions/changes/refused.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';

@@ -1,6 +1,6 @@
 import type { Content, Span } from '../../decisions/configuration/content.ts';
+import type { ContentView } from '../../decisions/from-object/content.ts';
 import type { OwnReference } from '../../decisions/template/references.ts';
-import type { ContentView } from '../../decisions/views/from-object/content.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { sameContent, type Moment } from './same-content.ts';
 

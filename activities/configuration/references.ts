@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { formatMissing } from '../../decisions/template/needed-references.ts';
 import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, isNotFound, KubeError } from '../../kubernetes/errors.ts';

@@ -9,8 +9,8 @@ import {
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
 import { grantClaims, type Ask } from '../../decisions/disruption-budget/grant-claims.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

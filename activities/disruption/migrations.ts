@@ -7,14 +7,14 @@ import {
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../../decisions/disruption/migration.ts';
 import { triesInARow } from '../../decisions/drain/need.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { attemptOf, migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
 import {
   earlierMigrationsText,
   inFlightView,
   isInFlight,
   type VirtualMachineInstanceMigration,
-} from '../../decisions/views/from-object/migration.ts';
+} from '../../decisions/from-object/migration.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { attemptOf, migrationName, type MigrationPurpose } from '../../decisions/views/evacuation.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -4,12 +4,12 @@ import { REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-anno
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { withDefaults, type HealingRules } from '../../api/rules/pool-defaults.ts';
+import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf, whyLeftAlone } from '../../decisions/healing/vm-health.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -1,5 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { countOf } from '../../api/lib/int-or-percent.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import {
@@ -9,7 +10,6 @@ import {
   wantedResults,
   type WantedResult,
 } from '../../decisions/machine-types/wanted-results.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { runRefused } from '../operations/authority.ts';

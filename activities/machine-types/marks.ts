@@ -1,10 +1,10 @@
 import { log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { typePatch } from '../../decisions/machine-types/type-patch.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';

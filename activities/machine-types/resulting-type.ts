@@ -1,6 +1,6 @@
 import { VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { typePatch } from '../../decisions/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 

@@ -1,13 +1,13 @@
 import { MEMBERS_MANAGER } from '../../api/labels-and-annotations.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { MovePatches } from '../../decisions/membership/moves.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
 import { membershipRequestOf } from '../../decisions/requests/membership.ts';
-import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';

@@ -1,7 +1,7 @@
 import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { finishKeepingDisks, isHeld } from '../disks/keep-disks.ts';
 import { livePool } from '../owners/live-owner.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
+import { vmiView } from '../../decisions/from-object/vmi.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

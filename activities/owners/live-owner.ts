@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/objects.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
-import { ownerView } from '../../decisions/views/from-object/owner.ts';
+import { ownerView } from '../../decisions/from-object/owner.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient, WriteOptions } from '../../kubernetes/client.ts';

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import { isControlledBy, identityOf } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';

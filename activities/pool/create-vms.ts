@@ -1,5 +1,6 @@
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { unannounced, withRolesOf, type Made } from '../../decisions/membership/roles.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
@@ -10,7 +11,6 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, isConflict, isTransient } from '../../kubernetes/errors.ts';

@@ -8,12 +8,12 @@ import { controllerOf, type ObjectMeta, type Stored } from '../../api/objects.ts
 import { isControlledBy } from '../../api/owner-references.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
+import { revisionView, type ControllerRevision } from '../../decisions/from-object/revision.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { revisionsToPrune } from '../../decisions/template/kept-revisions.ts';
 import { revisionName, revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
-import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';

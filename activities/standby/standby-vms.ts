@@ -3,11 +3,11 @@ import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/labels-and-annotations
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
+import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { roleIn, withRolesOf } from '../../decisions/membership/roles.ts';
 import type { SettleAct, Target } from '../../decisions/owners/steps.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../decisions/views/vm.ts';

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
 import { neededReferences, waitingForMissing } from '../../decisions/template/needed-references.ts';
 import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreKubeError } from '../../kubernetes/errors.ts';

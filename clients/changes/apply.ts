@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
+import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { note, plain, print, printData, type DataFormat } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';

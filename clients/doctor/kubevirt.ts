@@ -6,7 +6,7 @@ import {
   VirtualMachinePools,
   type Resource,
 } from '../../api/resources.ts';
-import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { KubeVirt } from '../../decisions/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isNotFound, isTransient } from '../../kubernetes/errors.ts';
 import { call, failed, ok, warning, type Found } from './finding.ts';

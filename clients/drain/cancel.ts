@@ -1,9 +1,9 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { Nodes, VirtualMachineInstances } from '../../api/resources.ts';
+import { nodeView, type Node } from '../../decisions/from-object/node.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { isDrained, DRAIN_TAINT } from '../../decisions/views/drained-node.ts';
-import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';

@@ -9,18 +9,18 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
-import { DRAIN_TAINT, isDrained, withDrain } from '../../decisions/views/drained-node.ts';
-import { evacuationOf } from '../../decisions/views/evacuation.ts';
-import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { KubeVirt } from '../../decisions/from-object/kubevirt.ts';
 import {
   inFlightView,
   migrationView,
   type VirtualMachineInstanceMigration,
-} from '../../decisions/views/from-object/migration.ts';
-import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+} from '../../decisions/from-object/migration.ts';
+import { nodeView, type Node } from '../../decisions/from-object/node.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
+import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
+import { DRAIN_TAINT, isDrained, withDrain } from '../../decisions/views/drained-node.ts';
+import { evacuationOf } from '../../decisions/views/evacuation.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';

@@ -1,7 +1,7 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { Nodes } from '../../api/resources.ts';
+import type { Node } from '../../decisions/from-object/node.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import type { Node } from '../../decisions/views/from-object/node.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';

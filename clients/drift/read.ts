@@ -4,13 +4,13 @@ import { isCorrectionRequested } from '../../decisions/annotations/correction-or
 import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
+import { specRevision } from '../../decisions/from-object/vm.ts';
 import type { Vm } from '../../decisions/membership/moves.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
-import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controlledBy } from '../membership/controlled-vms.ts';

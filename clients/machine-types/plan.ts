@@ -1,6 +1,7 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import {
@@ -13,7 +14,6 @@ import type { Transition, TransitionResult } from '../../decisions/machine-types
 import { typePatch } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { faultOf, formatFault, restartable, wantedResults } from '../../decisions/machine-types/wanted-results.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';

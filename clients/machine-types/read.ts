@@ -9,10 +9,10 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
-import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import { nodeView, type Node } from '../../decisions/from-object/node.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
+import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';

@@ -1,11 +1,11 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
+import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
 import { whyNotAdopted, type Vm } from '../../decisions/membership/moves.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
-import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';

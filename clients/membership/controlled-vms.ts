@@ -1,11 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import type { Vm } from '../../decisions/membership/moves.ts';
-import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';

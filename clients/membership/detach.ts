@@ -1,7 +1,7 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
+import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { whyNotDetached, type Vm } from '../../decisions/membership/moves.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

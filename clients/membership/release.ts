@@ -1,13 +1,13 @@
 import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { apiVersionOf, KubeVirtPools, VirtualMachinePools, type Resource } from '../../api/resources.ts';
+import { poolView } from '../../decisions/from-object/owner.ts';
 import {
   pausedPoolOf,
   resumingPatch,
   whyNotReleased,
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
-import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';

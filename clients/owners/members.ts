@@ -1,8 +1,8 @@
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { byController } from '../../api/owner-references.ts';
-import { heldBy } from '../../decisions/views/from-object/held-by.ts';
-import { specRevision } from '../../decisions/views/from-object/vm.ts';
-import { FALSE_TELLS } from '../../decisions/views/from-object/vmi.ts';
+import { heldBy } from '../../decisions/from-object/held-by.ts';
+import { specRevision } from '../../decisions/from-object/vm.ts';
+import { FALSE_TELLS } from '../../decisions/from-object/vmi.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';

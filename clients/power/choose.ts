@@ -1,10 +1,10 @@
 import { VirtualMachines } from '../../api/resources.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
+import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { chooseVms } from '../../decisions/operations/choose.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';

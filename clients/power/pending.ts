@@ -1,9 +1,9 @@
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
+import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
-import type { VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ageOf, note, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';

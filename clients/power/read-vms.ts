@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { withVmis, type VmWithVmi } from '../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { byName } from '../cli/owner.ts';

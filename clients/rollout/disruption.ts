@@ -3,8 +3,8 @@ import type { Stored } from '../../api/objects.ts';
 import type { Disruption, OutdatedPods, VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/from-object/kubevirt.ts';
 import { refers } from '../../decisions/template/references.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import {
   disruptionBetween,

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import type { CheckStatus } from '../../api/pool/pool.ts';
+import { pauserOf } from '../../decisions/rollout-state/state.ts';
 import { defaultsOf, known, subjectOf } from '../../decisions/rollout/checks/check.ts';
-import { pauserOf } from '../../decisions/rollout/state/state.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';

@@ -1,6 +1,6 @@
 import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { CustomResourceDefinitions, KubeVirts, VirtualMachinePools } from '../../api/resources.ts';
-import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import type { KubeVirt } from '../../decisions/from-object/kubevirt.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { sentenceOf } from '../cli/failure.ts';

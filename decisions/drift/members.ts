@@ -1,11 +1,11 @@
 import type { Disruption, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import { updateRules } from '../../api/rules/pool-defaults.ts';
+import { annotationsView } from '../from-object/own-annotations.ts';
 import { isActive } from '../health/availability.ts';
 import type { WrittenVm } from '../merge/vm.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../template/vm-from-template.ts';
 import { numberOf } from '../template/vm-names.ts';
-import { annotationsView } from '../views/from-object/own-annotations.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { disruptionBetween } from '../vm-update/disruption.ts';

@@ -1,11 +1,11 @@
 import { NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { VirtualMachine } from '../from-object/vm.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { merge, UNKNOWN } from '../merge/merge.ts';
 import { mergePatch, mergeVm } from '../merge/vm.ts';
 import { asList } from '../template/references.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
-import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { MetadataPatch } from './transfer.ts';
 
 /** How a VM that its pool has not made compares with the VM that the pool would make. */

@@ -11,11 +11,11 @@ import {
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { formerMemberOf } from '../annotations/former-member.ts';
 import { memberOfAnnotation } from '../annotations/member-of.ts';
+import type { VirtualMachine } from '../from-object/vm.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { ownerReference, vmFromTemplate } from '../template/vm-from-template.ts';
 import { numberOf } from '../template/vm-names.ts';
-import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { fitOf, type Fit } from './fit.ts';
 import type { MetadataPatch, Transfer } from './transfer.ts';

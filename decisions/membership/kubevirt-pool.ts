@@ -8,12 +8,12 @@ import type { Condition, KubeObject, OwnerReference, Stored } from '../../api/ob
 import type { LabelSelector } from '../../api/pool/pool.ts';
 import { apiVersionOf, KubeVirtPools } from '../../api/resources.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
+import type { VmWithVmi } from '../from-object/vm-with-vmi.ts';
+import { vmView } from '../from-object/vm.ts';
+import { vmiView } from '../from-object/vmi.ts';
 import { parsedObject } from '../lib/json.ts';
 import { formatNames } from '../lib/names.ts';
 import { numberOf } from '../template/vm-names.ts';
-import type { VmWithVmi } from '../views/from-object/vm-with-vmi.ts';
-import { vmView } from '../views/from-object/vm.ts';
-import { vmiView } from '../views/from-object/vmi.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { roleOf } from '../views/vm.ts';
 import { isListed, membershipChangeOf, unfinished } from './change.ts';

@@ -6,7 +6,7 @@ import type { HealingState } from '../healing/state.ts';
 import type { HealingInput } from '../healing/view.ts';
 import type { MembersReport } from '../membership/change.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import type { RolloutInput } from '../rollout/state/context.ts';
+import type { RolloutInput } from '../rollout-state/context.ts';
 import type { KeptRevision } from '../template/kept-revisions.ts';
 
 /** What a worker's cache knows of a pool, and of what its plan depends on. */

@@ -2,7 +2,7 @@ import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../
 import { isFinal, withSkip, withSkippedDelay, type HealingState } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { listOf, name, taggedBy } from '../lib/payload-reader.ts';
-import { actOf, type RequestedAct } from '../rollout/state/state.ts';
+import { actOf, type RequestedAct } from '../rollout-state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isNewPool, NEW_POOL, withRequest, type Answer, type RequestNames } from './request.ts';
 

@@ -1,8 +1,8 @@
 import { ROLLOUT_REQUEST_ANNOTATION, ROLLOUT_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { flag, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
-import type { RolloutContext } from '../rollout/state/context.ts';
-import { halted, paused, promoted, resumed, unpaused, type RequestedAct } from '../rollout/state/state.ts';
+import type { RolloutContext } from '../rollout-state/context.ts';
+import { halted, paused, promoted, resumed, unpaused, type RequestedAct } from '../rollout-state/state.ts';
 import { isNewPool, NEW_POOL, withRequest, type Answer, type RequestNames } from './request.ts';
 
 /** Where what users ask of a rollout stands on its pool. */

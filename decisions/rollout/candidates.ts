@@ -4,13 +4,13 @@ import { deferred } from '../disruption/need.ts';
 import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UpdateAct } from '../owners/batch.ts';
+import type { RolloutContext } from '../rollout-state/context.ts';
+import type { DeferredVm } from '../rollout-state/deferred.ts';
+import { hasFailed } from '../rollout-state/state.ts';
 import { standbyNeed, standbyTarget } from '../standby/standby-need.ts';
 import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { reservedNames } from './reserved-names.ts';
-import type { RolloutContext } from './state/context.ts';
-import type { DeferredVm } from './state/deferred.ts';
-import { hasFailed } from './state/state.ts';
 
 /** A VM, and what an update would do to it. */
 export interface Candidate extends Omit<Extract<UpdateNeed, { need: 'act' }>, 'need'> {

@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { RolloutContext } from '../rollout/state/context.ts';
-import { withOverdue } from '../rollout/state/overdue.ts';
-import { goesOnSince } from '../rollout/state/state.ts';
+import type { RolloutContext } from '../rollout-state/context.ts';
+import { withOverdue } from '../rollout-state/overdue.ts';
+import { goesOnSince } from '../rollout-state/state.ts';
 import type { SurgeVm } from '../views/vm.ts';
 
 /** Counts extra VMs that have not come up in time as failures of the revision that they were made of. */

@@ -4,7 +4,7 @@ import { maxSurgeOf } from '../disruption-budget/unavailability.ts';
 import { availableSince } from '../health/availability.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
 import type { UpdateAct } from '../owners/batch.ts';
-import type { RolloutContext } from '../rollout/state/context.ts';
+import type { RolloutContext } from '../rollout-state/context.ts';
 
 /** How many extra VMs a rollout has a use for. */
 export interface SurgeNeed {

@@ -1,8 +1,8 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isActive } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import type { RolloutContext } from '../rollout/state/context.ts';
-import { goesOnSince } from '../rollout/state/state.ts';
+import type { RolloutContext } from '../rollout-state/context.ts';
+import { goesOnSince } from '../rollout-state/state.ts';
 import { isSurge, type VmView } from '../views/vm.ts';
 import { downSince } from './failures.ts';
 import type { SurgeNeed } from './need.ts';

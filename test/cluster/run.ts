@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONFIRM_DELETION_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { CustomResourceDefinitions, Nodes } from '../../api/resources.ts';
-import type { Node } from '../../decisions/views/from-object/node.ts';
+import type { Node } from '../../decisions/from-object/node.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';

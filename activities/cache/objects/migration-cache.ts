@@ -1,10 +1,10 @@
 import type { Identity } from '../../../api/owner-references.ts';
-import { evacuationOf, type Evacuation } from '../../../decisions/views/evacuation.ts';
 import {
   inFlightView,
   migrationView,
   type VirtualMachineInstanceMigration,
-} from '../../../decisions/views/from-object/migration.ts';
+} from '../../../decisions/from-object/migration.ts';
+import { evacuationOf, type Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { MigrationInFlight, MigrationView } from '../../../decisions/views/migration.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';

@@ -1,5 +1,5 @@
+import { nodeView, type Node } from '../../../decisions/from-object/node.ts';
 import { withDrain } from '../../../decisions/views/drained-node.ts';
-import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';

@@ -1,7 +1,7 @@
 import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { ownerView } from '../../../decisions/views/from-object/owner.ts';
+import { ownerView } from '../../../decisions/from-object/owner.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

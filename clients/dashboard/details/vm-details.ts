@@ -1,8 +1,8 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import { isMeantToRun, liveVmi } from '../../../decisions/health/availability.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
+import { nodeView, type Node } from '../../../decisions/from-object/node.ts';
 import { isDrained, DRAIN_TAINT } from '../../../decisions/views/drained-node.ts';
-import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { DrainCard } from '../contract/fleet.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
+import { inFlightView, type VirtualMachineInstanceMigration } from '../../../decisions/from-object/migration.ts';
 import { liveVmi } from '../../../decisions/health/availability.ts';
-import { inFlightView, type VirtualMachineInstanceMigration } from '../../../decisions/views/from-object/migration.ts';
 import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -14,9 +14,9 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import type { Node } from '../../../decisions/views/from-object/node.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
+import type { Node } from '../../../decisions/from-object/node.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

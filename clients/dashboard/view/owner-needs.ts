@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
+import { poolView } from '../../../decisions/from-object/owner.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { dueAt, poolNotices, setNotices, type Notice } from '../../../decisions/notifications/notices.ts';
-import { poolView } from '../../../decisions/views/from-object/owner.ts';
 import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';

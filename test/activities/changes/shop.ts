@@ -5,8 +5,8 @@ import { VmChanger, type Change } from '../../../activities/changes/vm-changer.t
 import type { Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { PLUGS_ALL } from '../../../decisions/vm-update/disruption.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -15,9 +15,9 @@ import {
 } from '../../../api/resources.ts';
 import { healingRules } from '../../../api/rules/pool-defaults.ts';
 import { OPTED_OUT } from '../../../decisions/disruption/reasons.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { UnhealthyVm } from '../../../decisions/healing/attempt.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
-import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { VmPower, type VmPowerOptions } from '../../../activities/power/vm-power.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachines, type Resource } from '../../../api/resources.ts';
-import { vmView } from '../../../decisions/views/from-object/vm.ts';
+import { vmView } from '../../../decisions/from-object/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
 test('a VM whose note is not kept has failed, and KubeVirt is not asked to start it', async () => {

@@ -7,10 +7,10 @@ import { createUpdateActivities } from '../../../activities/rollout/update-vms.t
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
-import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';

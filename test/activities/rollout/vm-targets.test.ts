@@ -3,10 +3,10 @@ import type { Revisions } from '../../../activities/rollout/revisions.ts';
 import { VmTargets, type VmTargetsOptions } from '../../../activities/rollout/vm-targets.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 /** What instance types stand for, as virt-api says. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Nodes, Pods } from '../../../api/resources.ts';
-import type { Node } from '../../../decisions/views/from-object/node.ts';
+import type { Node } from '../../../decisions/from-object/node.ts';
 import { TestDrain } from '../../integration/drain/drains.ts';
 import { aFleet, until } from '../../integration/fleet.ts';
 import { userWith } from '../../integration/operations/operations.ts';

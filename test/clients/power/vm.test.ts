@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { pendingAmong } from '../../../clients/power/pending.ts';
 import { exclusions, runLines, shortfalls } from '../../../clients/runs/run-lines.ts';
+import type { VmWithVmi } from '../../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
-import type { VmWithVmi } from '../../../decisions/views/from-object/vm-with-vmi.ts';
-import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { droverHere } from '../in-process.ts';
 
 const meta = (name: string, labels: Record<string, string> = {}) => ({

@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { outcomeOf } from '../../../clients/fields/server-side-apply.ts';
-import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
+import { nodeView, type Node } from '../../../decisions/from-object/node.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound, isNotFound } from '../../../kubernetes/errors.ts';

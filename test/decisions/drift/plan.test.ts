@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import { correctionOf, driftOfMember } from '../../../decisions/drift/members.ts';
+import { internParts } from '../../../decisions/from-object/intern-parts.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
-import { internParts } from '../../../decisions/views/from-object/intern-parts.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';

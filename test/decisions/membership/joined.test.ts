@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { JOINED_ANNOTATION, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { ObjectMeta, Stored } from '../../../api/objects.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { joining, joiningTransfer } from '../../../decisions/membership/joining.ts';
 import { asFormer } from '../../../decisions/membership/label-patch.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
 const pool = aPool();

@@ -8,8 +8,8 @@ import {
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { actOfRequest, requestEvents } from '../../../decisions/requests/events.ts';
 import { withRolloutRequest } from '../../../decisions/requests/rollout.ts';
-import { RolloutContext } from '../../../decisions/rollout/state/context.ts';
-import { newRolloutState, halted as haltedState } from '../../../decisions/rollout/state/state.ts';
+import { RolloutContext } from '../../../decisions/rollout-state/context.ts';
+import { newRolloutState, halted as haltedState } from '../../../decisions/rollout-state/state.ts';
 import { aStep, at, failure, NEW, NOW, old, OLD, rolloutInput } from '../fixtures/rollout-pools.ts';
 
 const steps = { rollout: { steps: [aStep(1, { approval: {} }), aStep(2, { approval: {} })] } };

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { triesInARow } from '../../../decisions/drain/need.ts';
-import { attemptOf, evacuationOf, isEvacuating, migrationName } from '../../../decisions/views/evacuation.ts';
 import {
   earlierMigrationsText,
   migrationView,
   type VirtualMachineInstanceMigration,
-} from '../../../decisions/views/from-object/migration.ts';
+} from '../../../decisions/from-object/migration.ts';
+import { attemptOf, evacuationOf, isEvacuating, migrationName } from '../../../decisions/views/evacuation.ts';
 import type { MigrationView } from '../../../decisions/views/migration.ts';
 
 const UID = '3f0c2d6e-0000-4000-8000-000000000001';

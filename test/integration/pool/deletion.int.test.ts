@@ -14,7 +14,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
-import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';
 import type { Claim } from '../../../simulator/objects/kubevirt.ts';

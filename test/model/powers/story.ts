@@ -1,8 +1,8 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
-import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';

@@ -2,7 +2,7 @@ import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 import { begun, play } from './story.ts';

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { Nodes } from '../../../../api/resources.ts';
-import type { Node } from '../../../../decisions/views/from-object/node.ts';
+import type { Node } from '../../../../decisions/from-object/node.ts';
 import { TestDrain } from '../../../integration/drain/drains.ts';
 import { aFleet, until } from '../../../integration/fleet.ts';
 import { userWith } from '../../../integration/operations/operations.ts';

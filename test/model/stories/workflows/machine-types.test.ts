@@ -1,6 +1,6 @@
 import '../../world/real-code.ts';
 import { test } from 'vitest';
-import type { VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
+import type { VirtualMachine } from '../../../../decisions/from-object/vm.ts';
 import type { World } from '../../world/world.ts';
 import { play } from '../story.ts';
 

@@ -68,3 +68,9 @@ export function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
+
+/** Returns the condition of a type from an object's status, if that has one. */
+export const conditionOf = <Found extends { type: string }>(
+  status: { conditions?: readonly Found[] | undefined } | undefined,
+  type: string,
+): Found | undefined => status?.conditions?.find((condition) => condition.type === type);

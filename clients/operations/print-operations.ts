@@ -1,4 +1,5 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { conditionOf } from '../../api/objects.ts';
 import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
 import { outlinedTransition } from '../../decisions/operations/action-report.ts';
@@ -14,12 +15,9 @@ import { runLines } from '../runs/run-lines.ts';
 
 export const nameOf = ({ metadata }: StoredOperation): string => operationName(metadata);
 
-const conditionOf = ({ status }: StoredOperation, type: string) =>
-  status?.conditions?.find((condition) => condition.type === type);
-
 /** How it stands, in a word: `Pending` before a worker has looked at it. */
 export const stateOf = (operation: StoredOperation): string =>
-  conditionOf(operation, 'Progressing')?.reason ?? 'Pending';
+  conditionOf(operation.status, 'Progressing')?.reason ?? 'Pending';
 
 export const isOver = ({ status }: StoredOperation): boolean => status?.completionTime !== undefined;
 
@@ -34,7 +32,7 @@ export function progressOf(operation: StoredOperation): RunProgress {
       ? `${POOL}${operationName({ ...metadata, name: name.slice(POOL.length) })}`
       : operationName({ ...metadata, name });
   const { failures = [], waits = [], inProgress = [] } = status;
-  const paused = conditionOf(operation, 'Paused');
+  const paused = conditionOf(operation.status, 'Paused');
   return {
     phase: stateOf(operation),
     failed: failures.map(({ vm, ...failure }) => ({ vm: key(vm), ...failure })),
@@ -64,7 +62,7 @@ export function outlineOf(operation: StoredOperation): RunOutline {
   const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);
   return {
     numbers: vms === undefined ? null : numbersOf(action, vms),
-    end: conditionOf(operation, 'Progressing')?.message ?? '',
+    end: conditionOf(operation.status, 'Progressing')?.message ?? '',
     open,
     isOver: isOver(operation),
     isTripped: stateOf(operation) === 'VmsFailed' && failed > maxFailures,
@@ -85,7 +83,7 @@ function outlineOfTransition(operation: StoredOperation): RunOutline {
   return {
     ...outline,
     numbers: vms === undefined ? null : outline.numbers,
-    end: isOver(operation) ? (conditionOf(operation, 'Progressing')?.message ?? '') : outline.end,
+    end: isOver(operation) ? (conditionOf(operation.status, 'Progressing')?.message ?? '') : outline.end,
     isOver: isOver(operation),
     isTripped: stateOf(operation) === 'VmsFailed' && open > 0 && failures > maxFailures,
   };

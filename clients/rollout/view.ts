@@ -1,4 +1,4 @@
-import type { Stored } from '../../api/objects.ts';
+import { conditionOf, type Stored } from '../../api/objects.ts';
 import type { CheckStatus } from '../../api/pool/pool.ts';
 import { pauserOf } from '../../decisions/rollout-state/state.ts';
 import { defaultsOf, known, subjectOf } from '../../decisions/rollout/checks/check.ts';
@@ -136,7 +136,7 @@ function historyOf(
 function phaseOf(pool: Stored<Pool>, isSeen: boolean): Pick<RolloutView, 'phase' | 'message'> {
   if (pool.metadata.deletionTimestamp !== undefined)
     return { phase: 'Deleting', message: 'the pool is being deleted, and its VMs with it' };
-  const progressing = isSeen ? pool.status?.conditions?.find(({ type }) => type === 'Progressing') : undefined;
+  const progressing = isSeen ? conditionOf(pool.status, 'Progressing') : undefined;
   if (progressing === undefined) return { phase: 'Pending', message: 'drover has not looked at the newest spec yet' };
   return { phase: progressing.reason ?? 'Unknown', message: progressing.message ?? '' };
 }

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
@@ -9,12 +10,9 @@ import { readSchedule } from './read-schedules.ts';
 
 const nameOf = ({ metadata: { namespace, name } }: StoredSchedule): string => `${namespace}/${name}`;
 
-export const conditionOf = ({ status }: StoredSchedule, type: string) =>
-  status?.conditions?.find((condition) => condition.type === type);
-
 /** How it stands, in a word: `Pending` before a worker has looked at it. */
 export const stateOf = (schedule: StoredSchedule): string =>
-  schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule, 'Ready')?.reason ?? 'Pending');
+  schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule.status, 'Ready')?.reason ?? 'Pending');
 
 /** Lists schedules by name, or says that there are none. */
 export const getSchedules: Work<{ allNamespaces?: boolean; output?: DataFormat | 'name' }> = async (
@@ -42,7 +40,7 @@ export const getSchedules: Work<{ allNamespaces?: boolean; output?: DataFormat |
       stateOf(schedule),
       lastScheduleTime === undefined ? '<none>' : ageOf(lastScheduleTime),
       nextScheduleTime,
-      conditionOf(schedule, 'Succeeded')?.reason ?? '<none>',
+      conditionOf(schedule.status, 'Succeeded')?.reason ?? '<none>',
       spec.requestedBy ?? '<unknown>',
     ];
   });
@@ -62,8 +60,8 @@ function linesOf(schedule: StoredSchedule): string[] {
   const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
   const { action, reason } = operationTemplate.spec;
   const { lastMissed, lastScheduleTime, nextScheduleTime, active = [] } = status;
-  const ready = conditionOf(schedule, 'Ready');
-  const succeeded = conditionOf(schedule, 'Succeeded');
+  const ready = conditionOf(schedule.status, 'Ready');
+  const succeeded = conditionOf(schedule.status, 'Succeeded');
   return [
     `${nameOf(schedule)}: ${stateOf(schedule)}${ready?.status === 'False' ? `: ${ready.message ?? ''}` : ''}`,
     `  ${action} at ${spec.schedule} (${timeZone}); requested by ${requestedBy}${because(reason)}`,

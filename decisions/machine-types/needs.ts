@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { excluded, NOTHING, type Need } from '../disruption/need.ts';
@@ -190,7 +191,7 @@ export class TransitionNeeds {
     const { metadata, status } = owner.pool;
     const state = poolTransitionState(this.rules, owner, this.fleet);
     const record = recordOf(metadata.annotations)?.id ?? null;
-    const progress = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+    const progress = conditionOf(status, 'Progressing')?.reason;
     const rollout = [metadata.generation, status?.updateRevision, progress, state.state === 'rolls' && status?.rollout];
     return { uid: metadata.uid, state, record, print: JSON.stringify([metadata.uid, record, state, rollout]) };
   }

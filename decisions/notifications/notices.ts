@@ -1,4 +1,5 @@
 import { noticeRule, type NoticeType } from '../../api/notifications/types.ts';
+import { conditionOf } from '../../api/objects.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import type { StoredSet } from '../views/owner.ts';
@@ -36,9 +37,6 @@ export const dueAt = ({ type, since }: Pick<Notice, 'type' | 'since'>): number =
   Date.parse(since) + noticeRule(type).afterSeconds * 1_000;
 
 type Owner = Pick<StoredPool | StoredSet, 'metadata'> & { status?: { conditions?: Condition[] } };
-
-const conditionOf = ({ status }: Owner, type: string): Condition | undefined =>
-  status?.conditions?.find((condition) => condition.type === type);
 
 /** What rollouts that have halted are stalled for is told as that. */
 const HALTED: ReadonlySet<string | undefined> = new Set(['Failed', 'Undoing', 'Undone', 'UndoFailed']);
@@ -81,7 +79,7 @@ export function poolNotices(pool: StoredPool): Notice[] {
 
 function rolloutNotices(pool: StoredPool): Notice[] {
   const { rollout, budgetFullSince } = pool.status ?? {};
-  const [progressing, degraded] = [conditionOf(pool, 'Progressing'), conditionOf(pool, 'Degraded')];
+  const [progressing, degraded] = [conditionOf(pool.status, 'Progressing'), conditionOf(pool.status, 'Degraded')];
   const notices: Notice[] = [];
   const command = `drover rollout status pool ${pool.metadata.name}`;
   if (progressing?.reason === 'WaitingForApproval') {
@@ -109,7 +107,7 @@ const later = (a: string | undefined, b: string | undefined): string | undefined
   a === undefined || (b !== undefined && Date.parse(b) > Date.parse(a)) ? b : a;
 
 function drainNotices(pool: StoredPool): Notice[] {
-  const drain = conditionOf(pool, 'Draining');
+  const drain = conditionOf(pool.status, 'Draining');
   const since = pool.status?.draining?.[0]?.since;
   const command = `drover status pool ${pool.metadata.name}`;
   if (drain?.reason === 'WaitingForBudget')
@@ -120,7 +118,7 @@ function drainNotices(pool: StoredPool): Notice[] {
 
 function healingNotices(pool: StoredPool): Notice[] {
   const { name } = pool.metadata;
-  const suspended = conditionOf(pool, 'HealingSuspended');
+  const suspended = conditionOf(pool.status, 'HealingSuspended');
   const notices = (pool.status?.healing?.finished ?? [])
     .filter(({ end }) => end === 'GivenUp')
     .map(({ vm, end, at, why }): Notice => {
@@ -142,11 +140,11 @@ export const setNotices = (set: StoredSet): Notice[] =>
 const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceReplicaSet: 'vmirs' } as const;
 
 function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notice[] {
-  const stalled = conditionOf(owner, 'Stalled');
+  const stalled = conditionOf(owner.status, 'Stalled');
   const isStalled = stalled?.status === 'True' && !TOLD_OTHERWISE.has(stalled.reason);
   const told = (type: NoticeType, condition: Condition): Notice =>
     noticeOf(owner, kind, { type, which: condition.reason ?? '', command }, condition);
-  const failing = FAILING.flatMap((type) => conditionOf(owner, type) ?? []).filter(
+  const failing = FAILING.flatMap((type) => conditionOf(owner.status, type) ?? []).filter(
     // What fails for too long is why the owner is stalled.
     ({ status, reason }) => status === 'True' && !(isStalled && stalled.reason === reason),
   );

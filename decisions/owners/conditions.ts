@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import type { OperationCondition } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { CONDITION_REASONS, type ConditionReason, type ConditionType } from '../../api/reasons.ts';
@@ -14,7 +15,7 @@ export function withTime(
   condition: UntimedCondition | OperationCondition | ScheduleCondition,
   now: string,
 ): Condition {
-  const before = status?.conditions?.find(({ type }) => type === condition.type);
+  const before = conditionOf(status, condition.type);
   return {
     ...condition,
     lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now,

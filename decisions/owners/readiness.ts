@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { withTime, type UntimedCondition } from './conditions.ts';
@@ -125,9 +126,6 @@ const as = (
   reason: reason as Readiness['reason'],
   message: message.slice(0, MESSAGE_LENGTH),
 });
-
-const conditionOf = ({ conditions = [] }: Said, type: string): (Said['conditions'] & object)[number] | undefined =>
-  conditions.find((condition) => condition.type === type);
 
 interface Timed {
   metadata: { generation?: number };

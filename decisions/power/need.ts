@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import { whyTemplated } from '../changes/why-templated.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
@@ -107,7 +108,7 @@ function isRollingOut({ pool }: OwningPool): boolean {
   const known = rolling.get(pool);
   if (known !== undefined) return known;
   const { spec, status } = pool;
-  const reason = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+  const reason = conditionOf(status, 'Progressing')?.reason;
   const found =
     status?.updateRevision !== revisionOf(poolTemplate(spec)) || reason === 'RollingOut' || reason === 'Undoing';
   rolling.set(pool, found);

@@ -1,4 +1,4 @@
-import type { Condition } from '../../api/pool/pool.ts';
+import { conditionOf } from '../../api/objects.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 
@@ -18,6 +18,3 @@ export function statusEvents(before: Status, after: Status): OwnerEvent[] {
     events.push({ type: 'Warning', reason: 'FailedStart', action: 'Start', note: failsAs.message ?? '' });
   return events;
 }
-
-const conditionOf = (status: Status, type: string): Condition | undefined =>
-  status?.conditions?.find((condition) => condition.type === type);

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/objects.ts';
 import { MAX_ACTIVE_TOLD } from '../../api/schedules/defaults-and-limits.ts';
 import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
@@ -80,7 +81,7 @@ function succeededCondition({ schedule, operations, times }: Standing): Schedule
   const { name } = newest.metadata;
   if (newest.status?.completionTime === undefined) return succeeded('Unknown', 'Running', `${name} is in progress`);
   if (hasSucceeded(newest)) return succeeded('True', 'Complete', `${name} is done`);
-  const { reason = '', message = '' } = newest.status.conditions?.find(({ type }) => type === 'Failed') ?? {};
+  const { reason = '', message = '' } = conditionOf(newest.status, 'Failed') ?? {};
   return succeeded('False', 'OperationFailed', `${name} has ended as ${reason}: ${message}`);
 }
 
@@ -94,7 +95,7 @@ const succeeded = (status: Succeeded['status'], reason: Succeeded['reason'], mes
 
 /** What was reported about an operation that has been deleted. */
 function earlier({ status }: StoredSchedule): ScheduleCondition | null {
-  const before = status?.conditions?.find(({ type }) => type === 'Succeeded');
+  const before = conditionOf(status, 'Succeeded');
   if (before === undefined) return null;
   const { status: is, reason, message = '' } = before as ScheduleCondition;
   if (reason === 'Running') return succeeded('False', 'OperationFailed', 'it was deleted before its end');

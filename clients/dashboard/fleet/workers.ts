@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../api/objects.ts';
+import { conditionOf, type KubeObject } from '../../../api/objects.ts';
 import { Deployments } from '../../../api/resources.ts';
 import { taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { Session } from '../../session/session.ts';
@@ -54,7 +54,7 @@ async function inCluster(session: Session): Promise<MissingWorkers | null> {
   const workers = items.filter(({ spec }) => spec?.template?.metadata?.labels?.[LABELS.component] === 'worker');
   if (workers.length === 0 || workers.some(({ status }) => (status?.availableReplicas ?? 0) > 0)) return null;
   const [{ metadata, status }] = workers as [Deployment];
-  const available = status?.conditions?.find(({ type }) => type === 'Available');
+  const available = conditionOf(status, 'Available');
   return {
     sentence: `no worker is available: no pod of Deployment ${metadata.namespace}/${metadata.name} is ready`,
     since: available?.lastTransitionTime ?? null,

@@ -1,7 +1,8 @@
+import { conditionOf } from '../../../api/objects.ts';
 import { DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
 import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
-import { conditionOf, stateOf } from '../../schedules/print-schedules.ts';
+import { stateOf } from '../../schedules/print-schedules.ts';
 import type { ScheduleCard } from '../contract/fleet.ts';
 import { scheduleActions, type WhyNot } from './actions.ts';
 
@@ -9,8 +10,8 @@ export function scheduleCard(schedule: StoredSchedule, whyNot: WhyNot): Schedule
   const { metadata, spec, status = {} } = schedule;
   const { namespace, name } = metadata;
   const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'somebody' } = spec;
-  const ready = conditionOf(schedule, 'Ready');
-  const succeeded = conditionOf(schedule, 'Succeeded');
+  const ready = conditionOf(schedule.status, 'Ready');
+  const succeeded = conditionOf(schedule.status, 'Succeeded');
   return {
     id: `vmops/${namespace}/${name}`,
     namespace,
@@ -34,7 +35,7 @@ export function scheduleCard(schedule: StoredSchedule, whyNot: WhyNot): Schedule
 
 function toneOf(schedule: StoredSchedule): ScheduleCard['tone'] {
   if (schedule.spec.suspend === true) return 'warn';
-  const isBad = ['Ready', 'Succeeded'].some((type) => conditionOf(schedule, type)?.status === 'False');
+  const isBad = ['Ready', 'Succeeded'].some((type) => conditionOf(schedule.status, type)?.status === 'False');
   if (isBad) return 'bad';
   return (schedule.status?.active ?? []).length > 0 ? 'busy' : 'good';
 }

@@ -151,7 +151,8 @@ test('an account that may ask only for some is told so by Kubernetes, and so is 
 test('browsers of a user share a fleet, which goes when none looks; more users than may are told so', async () => {
   const { own } = await tenants();
   const env = { DROVER_DASHBOARD_NAMESPACES: own, DROVER_DASHBOARD_MOST_USERS: '2', DROVER_HEALTH_PORT: '0' };
-  const proxied = await Proxied.start(await account(), env, { lingerMs: 400 });
+  // On a busy machine, a browser takes a while to open its stream.
+  const proxied = await Proxied.start(await account(), env, { lingerMs: 5_000 });
   const counted = async (name: string): Promise<string | undefined> => {
     const text = await (await fetch(`http://127.0.0.1:${proxied.dashboard.healthPort}/metrics`)).text();
     return new RegExp(`^drover_dashboard_${name} (\\d+)$`, 'm').exec(text)?.[1];

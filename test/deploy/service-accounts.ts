@@ -69,10 +69,23 @@ function ignoreAlreadyThere(error: unknown): void {
   if (!isAlreadyExists(error)) throw error;
 }
 
-/** Creates the service account of the dashboard, with all that it may do, from the manifests. */
-export async function createDashboardAccount(kube: KubeClient): Promise<void> {
-  await kube.create(Namespaces, { metadata: { name: NAMESPACE } }).catch(ignoreAlreadyThere);
-  await createAll(kube, readManifests('components/dashboard/role.yaml'));
+/**
+ * Creates a service account of the dashboard in a namespace of its own, with all that the manifests let it do, and
+ * returns a kubeconfig for it. The roles end with the namespace, so that a given cluster may have them.
+ */
+export async function dashboardKubeconfig(fleet: TestFleet): Promise<string> {
+  const namespace = await fleet.namespace();
+  const account = 'drover-dashboard';
+  const name = `${account}-${namespace}`;
+  for (const object of readManifests('components/dashboard/role.yaml')) {
+    const resource = KINDS[object.kind!]!;
+    const { subjects = [], roleRef } = object as { subjects?: { namespace?: string }[]; roleRef?: { name: string } };
+    object.metadata = resource.namespaced ? { name: account, namespace } : { name };
+    for (const subject of subjects) subject.namespace = namespace;
+    if (roleRef !== undefined) roleRef.name = name;
+    await fleet.kube.create(resource, object);
+  }
+  return kubeconfigOf(fleet, account, namespace);
 }
 
 export async function tokenOf({ kube }: TestFleet, account: string, namespace = NAMESPACE): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createDashboardAccount, kubeconfigOf } from '../../../deploy/service-accounts.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { dashboardKubeconfig } from '../../../deploy/service-accounts.ts';
 import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { aBrowser, aContext, textIn } from '../page/fixture/browser.ts';
 import { Proxied } from './proxied.ts';
@@ -9,8 +9,6 @@ import { grant, LOOK, STEER } from './users.ts';
 
 const fleet = aFleet();
 const browser = aBrowser();
-// Before each test: on a given cluster, which has no such account, each is skipped.
-beforeEach(() => createDashboardAccount(fleet().kube));
 const card = (page: Page) => page.getByRole('article').getByRole('link', { name: 'web', exact: true });
 
 test('two users in two browsers behind one proxy each see and steer their own, until they are signed out', async () => {
@@ -23,8 +21,7 @@ test('two users in two browsers behind one proxy each see and steer their own, u
   const proxy = await ReverseProxy.start();
   onTestFinished(() => proxy.close());
   const env = { DROVER_DASHBOARD_NAMESPACES: `${shop},${bank}`, DROVER_DASHBOARD_ORIGINS: proxy.origin };
-  const kubeconfig = await kubeconfigOf(fleet(), 'drover-dashboard');
-  const proxied = await Proxied.start(kubeconfig, env, { streamMs: 2_000 });
+  const proxied = await Proxied.start(await dashboardKubeconfig(fleet()), env, { streamMs: 2_000 });
   proxy.leadTo(proxied);
   proxy.users.set('ada', []);
   proxy.users.set('bob', ['everybody', `of-${bank}`]);
@@ -87,7 +84,7 @@ test('a user who signs in in the browser of another sees nothing of them', async
   const proxy = await ReverseProxy.start();
   onTestFinished(() => proxy.close());
   const env = { DROVER_DASHBOARD_NAMESPACES: `${shop},${bank}`, DROVER_DASHBOARD_ORIGINS: proxy.origin };
-  proxy.leadTo(await Proxied.start(await kubeconfigOf(fleet(), 'drover-dashboard'), env));
+  proxy.leadTo(await Proxied.start(await dashboardKubeconfig(fleet()), env));
   for (const user of [first, second]) proxy.users.set(user, []);
 
   const context = await aContext(browser(), { ignoreHTTPSErrors: true });

@@ -1,11 +1,11 @@
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { VirtualMachinePools } from '../../../../api/resources.ts';
 import type { OwnerCard } from '../../../../clients/dashboard/contract/fleet.ts';
 import type { ActionResult } from '../../../../clients/dashboard/contract/requests.ts';
 import { KubeClient } from '../../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../../kubernetes/config.ts';
 import { hasRight } from '../../../../kubernetes/rights.ts';
-import { createDashboardAccount, kubeconfigOf, KINDS } from '../../../deploy/service-accounts.ts';
+import { dashboardKubeconfig, kubeconfigOf, KINDS } from '../../../deploy/service-accounts.ts';
 import { chaosProxy } from '../../../integration/chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { of, type Answer, type Peer } from './peer.ts';
@@ -13,9 +13,7 @@ import { Proxied } from './proxied.ts';
 import { grant, LOOK, STEER } from './users.ts';
 
 const fleet = aFleet();
-// Before each test: on a given cluster, which has no such account, each is skipped.
-beforeEach(() => createDashboardAccount(fleet().kube));
-const account = (): Promise<string> => kubeconfigOf(fleet(), 'drover-dashboard');
+const account = (): Promise<string> => dashboardKubeconfig(fleet());
 const ada = (namespace: string): string => `ada-${namespace}@example.com`;
 const viewers = (namespace: string): string => `viewers-${namespace}`;
 

@@ -49,8 +49,11 @@ function declaredRules(file: string): Rule[] {
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);
   const rules = declaredRules('rbac/worker.yaml');
-  // Nobody else's Secrets are read: only those of namespaces opened for it.
-  const inItsOwn = [...rules, ...declaredRules('components/references/role.yaml')];
+  // Nobody else's Secrets are read, and no Jobs run: only in namespaces opened for it.
+  const inItsOwn = [
+    ...rules,
+    ...['references', 'check-jobs'].flatMap((one) => declaredRules(`components/${one}/role.yaml`)),
+  ];
   const reading = rules.map((rule) => ({
     ...rule,
     verbs: isReview(rule) ? rule.verbs : rule.verbs.filter((verb) => READS.has(verb)),

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import { Namespaces, ServiceAccounts, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { ignoreAlreadyExists } from '../../kubernetes/errors.ts';
 import type { TestFleet } from '../integration/fleet.ts';
 import { readManifests } from './rights.ts';
 
@@ -60,13 +60,9 @@ async function createAll(kube: KubeClient, objects: KubeObject[]): Promise<void>
     if (resource.namespaced) object.metadata.namespace = NAMESPACE;
     const { subjects = [] } = object as { subjects?: { namespace?: string }[] };
     for (const subject of subjects) subject.namespace = NAMESPACE;
-    await kube.create(resource, object).catch(ignoreAlreadyThere);
+    // Files that share a stack, and tests of a file, ask for the same.
+    await ignoreAlreadyExists(kube.create(resource, object));
   }
-}
-
-/** Files that share a stack, and tests of a file, ask for the same. */
-function ignoreAlreadyThere(error: unknown): void {
-  if (!isAlreadyExists(error)) throw error;
 }
 
 /**

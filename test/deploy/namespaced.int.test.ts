@@ -10,7 +10,7 @@ import { poolIdOf } from '../../workflows/lib/messages.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { TestOperation, aSecondLater, userWith } from '../integration/operations/operations.ts';
-import { cronBefore, TestSchedule } from '../integration/schedules/schedules.ts';
+import { TestSchedule } from '../integration/schedules/schedules.ts';
 import { rightFor, rightsOf, readManifests } from './rights.ts';
 import { createNamespacedAccounts, createRoles, kubeconfigOf } from './service-accounts.ts';
 
@@ -66,10 +66,14 @@ test('a worker serves one namespace with Roles alone: it scales, updates, heals 
   await aSecondLater();
   const restarted = await vmis();
   const operationTemplate = { spec: { action: 'Restart', vms: { selector: {} } } } as const;
-  const history = { successfulOperationsHistoryLimit: 0, schedule: cronBefore(2) };
   const workers = workersOf('default', namespace);
-  const schedule = await TestSchedule.make(fleet(), namespace, { ...history, operationTemplate }, workers);
-  await schedule.hasBeenThere(5);
+  const schedule = await TestSchedule.make(
+    fleet(),
+    namespace,
+    { successfulOperationsHistoryLimit: 0, operationTemplate },
+    workers,
+  );
+  await schedule.wasDue(2);
   await schedule.until({
     lastSuccessfulTime: expect.any(String) as string,
     conditions: [

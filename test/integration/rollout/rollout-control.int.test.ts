@@ -348,11 +348,12 @@ describe('windows', () => {
   });
 
   soakTest('let a rollout begin by itself when one opens, and not before', async () => {
-    // The next minute, or the one after if the next one is less than 10 s away.
-    const opensAt = Math.ceil((Date.now() + 10_000) / 60_000) * 60_000;
-    const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;
-    const pool = await aPool({ replicas: 2, rollout: { windows: [{ cron, duration: '30s' }] } });
+    const pool = await aPool({ replicas: 2 });
     const watch = await pool.watched();
+    // The next minute, or the one after if the next one is less than 20 s away.
+    const opensAt = Math.ceil((Date.now() + 20_000) / 60_000) * 60_000;
+    const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;
+    await pool.patch({ rollout: { windows: [{ cron, duration: '30s' }] } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForWindow' });
     expect((await pool.condition('Progressing'))!.message).toContain(new Date(opensAt).toISOString());

@@ -13,7 +13,7 @@ import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { aSecondLater, userWith } from '../operations/operations.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
 import { each, TestVms } from '../power/vms.ts';
-import { cronBefore, TestSchedule } from './schedules.ts';
+import { TestSchedule } from './schedules.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
@@ -28,9 +28,9 @@ const stops = (names: string[]): ScheduleSpec['operationTemplate'] => ({
 test('a time has one operation, though its worker is killed as it makes it and Temporal forgets, and the status says so', async () => {
   const names = namesUpTo('vm', 2);
   const vms = await TestVms.of(fleet(), each(names, {}));
-  const spec = { schedule: cronBefore(2), operationTemplate: stops(names), requestedBy: await me() };
+  const spec = { operationTemplate: stops(names), requestedBy: await me() };
   const schedule = await TestSchedule.make(fleet(), vms.namespace, spec);
-  await schedule.hasBeenThere(5);
+  await schedule.wasDue(2);
   await until(async () => expect(await schedule.operations()).toHaveLength(1));
   await worker.kill();
   worker = await fleet().startWorker();
@@ -84,14 +84,12 @@ test('a running operation is aborted by the next, and by the deletion of its sch
   await aSecondLater();
   const oneByOne = { spec: { action: 'Restart', vms: { names }, atOnce: 1 } } as const;
   const schedule = await TestSchedule.make(fleet(), vms.namespace, {
-    schedule: cronBefore(4),
     concurrencyPolicy: 'Replace',
     operationTemplate: oneByOne,
   });
-  await schedule.hasBeenThere(6);
+  await schedule.wasDue(4);
   const first = await vmis.next();
-  await schedule.set({ schedule: cronBefore(2) });
-  await schedule.hasBeenThere(3);
+  await schedule.wasDue(2);
   await until(async () =>
     expect((await schedule.operations())[0]!.status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Progressing', reason: 'Aborting' }),

@@ -10,12 +10,6 @@ import { until, type TestFleet } from '../fleet.ts';
 
 const MINUTE_MS = 60_000;
 
-/** A cron of one time a day, which was `minutes` minutes ago, in UTC. */
-export function cronBefore(minutes: number): string {
-  const time = new Date(Date.now() - minutes * MINUTE_MS);
-  return `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
-}
-
 type Made = Partial<ScheduleSpec> & Pick<ScheduleSpec, 'operationTemplate'>;
 
 /** A schedule in a cluster, as a user sees it with kubectl. */
@@ -61,11 +55,16 @@ export class TestSchedule {
     await until(async () => expect((await this.read()).status).toMatchObject(wanted));
   }
 
-  /** Makes it as if it had been there for so many minutes while no worker ran, and has a worker look at it. */
-  async hasBeenThere(minutes: number): Promise<void> {
+  /**
+   * Gives it one time a day, which was so many minutes ago, as if it had been there a minute before that while no worker
+   * ran, and has a worker look at it. Both follow from one reading of the clock, however long the steps take.
+   */
+  async wasDue(minutes: number): Promise<void> {
+    const due = new Date(Date.now() - minutes * MINUTE_MS);
+    await this.set({ schedule: `${due.getUTCMinutes()} ${due.getUTCHours()} * * *` });
     const { metadata } = await this.read();
     await this.until({ observedGeneration: metadata.generation });
-    const effectiveSince = new Date(Date.now() - minutes * MINUTE_MS).toISOString();
+    const effectiveSince = new Date(due.setUTCSeconds(0, 0) - MINUTE_MS).toISOString();
     await this.#fleet.kube.patch(
       VirtualMachineOperationSchedules,
       this.key,

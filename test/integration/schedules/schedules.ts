@@ -56,8 +56,8 @@ export class TestSchedule {
   }
 
   /**
-   * Gives it one time a day, which was so many minutes ago, as if it had been there a minute before that while no worker
-   * ran, and has a worker look at it. Both follow from one reading of the clock, however long the steps take.
+   * Gives it one time a day, which was so many minutes ago, as if it had been there a minute before that while no
+   * worker ran, and has a worker look at it. Both times follow from one reading of the clock.
    */
   async wasDue(minutes: number): Promise<void> {
     const due = new Date(Date.now() - minutes * MINUTE_MS);

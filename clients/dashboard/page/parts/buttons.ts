@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Action, ObjectRef } from '../../contract/fleet.ts';
 import { ACTIONS } from '../pure/words.ts';
-import { sameObject, type Page } from '../state/page.ts';
+import type { Page } from '../state/page.ts';
 
 /** What buttons are about. */
 export interface Subject {
@@ -32,21 +32,28 @@ export function actionButton(page: Page, action: Action, { about, vms = [], gitO
   </span>`;
 }
 
-/** The buttons of an object, and what came of the last that was pressed. `isAll`: also those that are not allowed. */
-export function actionButtons(page: Page, actions: readonly Action[], subject: Subject, isAll = false): TemplateResult {
+/** The buttons of an object. `isAll`: also those that are not allowed. */
+export function actionButtons(
+  page: Page,
+  actions: readonly Action[],
+  subject: Subject,
+  isAll = false,
+): TemplateResult | typeof nothing {
   const shown = isAll ? actions : actions.filter(({ whyNot }) => whyNot === null);
-  const told = page.told !== null && sameObject(page.told.about, subject.about) ? page.told.result : null;
-  return html`${
-    shown.length === 0
-      ? nothing
-      : html`<div class="actions">${shown.map((action) => actionButton(page, action, subject))}</div>`
-  }${
-    told === null
-      ? nothing
-      : html`<p class="told" role="status">
-          <span class="mark" aria-hidden="true">✓</span> ${told.sentence}
-          ${told.remarks.map((remark) => html`<span class="remark">${remark}</span>`)}
-          <button type="button" class="quiet" @click=${() => page.forget()}>Dismiss</button>
-        </p>`
-  }`;
+  if (shown.length === 0) return nothing;
+  return html`<div class="actions">${shown.map((action) => actionButton(page, action, subject))}</div>`;
 }
+
+/** What came of the last button that was pressed. The object itself may be gone by then, and out of this view. */
+export const actionResult = (page: Page): TemplateResult =>
+  html`<div class="told" role="status">
+    ${
+      page.told === null
+        ? nothing
+        : html`<p>
+            <span class="mark" aria-hidden="true">✓</span> ${page.told.sentence}
+            ${page.told.remarks.map((remark) => html`<span class="remark">${remark}</span>`)}
+            <button type="button" class="quiet" @click=${() => page.forget()}>Dismiss</button>
+          </p>`
+    }
+  </div>`;

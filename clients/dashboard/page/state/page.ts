@@ -19,11 +19,8 @@ export interface Ask {
   refused: string | null;
 }
 
-/** What came of an action, told beside the object. */
-export type Told = Extract<ActionResult, { ok: true }>;
-
-export const sameObject = (one: ObjectRef, other: ObjectRef): boolean =>
-  one.kind === other.kind && one.namespace === other.namespace && one.name === other.name;
+/** What came of an action. */
+type Told = Extract<ActionResult, { ok: true }>;
 
 /** What this tab shows, and what the user does in it. */
 export class Page {
@@ -31,7 +28,7 @@ export class Page {
   readonly loader: Loader;
   route: Route = routeOf(location.hash);
   ask: Ask | null = null;
-  told: { about: ObjectRef; result: Told } | null = null;
+  told: Told | null = null;
   readonly #draw: () => void;
 
   constructor(draw: () => void) {
@@ -47,6 +44,7 @@ export class Page {
   /** Shows what the address says. */
   follow(): void {
     this.route = routeOf(location.hash);
+    this.told = null;
     this.loader.clear();
     this.#draw();
   }
@@ -67,7 +65,7 @@ export class Page {
     this.#draw();
   }
 
-  /** Asks drover, and tells what came of it where it was asked. */
+  /** Asks drover, and shows what came of it. */
   async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision'>): Promise<void> {
     const asked = this.ask;
     if (asked === null || asked.isSent) return;
@@ -77,7 +75,7 @@ export class Page {
     const result = await posted({ action: action.name, about, ...(vms.length === 0 ? {} : { vms }), ...given });
     if (result.ok) {
       this.ask = null;
-      this.told = { about, result };
+      this.told = result;
     } else if (this.ask !== null) this.ask = { ...asked, isSent: false, refused: result.sentence };
     this.loader.refresh(Date.now(), { evenIfFresh: true });
     this.#draw();

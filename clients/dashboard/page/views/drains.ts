@@ -63,7 +63,7 @@ export function nodeView(page: Page, name: string): TemplateResult {
       <h1 tabindex="-1">${name}</h1>
       <p class="place">node${card?.isDrained === true ? ', drained' : ''}${reason === null ? '' : `: ${reason}`}</p>
     </header>
-    ${card === undefined ? nothing : actionButtons(page, card.actions, subjectOf(name), true)}
+    ${actionButtons(page, card?.actions ?? [], subjectOf(name), true)}
     ${card !== undefined && isLeft(card) ? html`<p>${leftWords(card)}</p>` : nothing}`;
   return html`${head}
   ${loadedView(loaded, ({ items }) => (items.length === 0 ? html`<p class="empty">No VM is on it.</p>` : tableOf(items)))}`;

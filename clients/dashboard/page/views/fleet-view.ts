@@ -29,7 +29,7 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
         ${repeat(
           cards,
           ({ id }) => id,
-          (card) => inTime([card, fleet.versionOf(card.id), page.told], () => cardView(page, card)),
+          (card) => inTime([card, fleet.versionOf(card.id)], () => cardView(page, card)),
         )}
       </div>
     </section>`;

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Session } from '../../contract/messages.ts';
 import { askDialog } from '../parts/ask-dialog.ts';
+import { actionResult } from '../parts/buttons.ts';
 import { liveState, type LiveState } from '../pure/news.ts';
 import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
@@ -30,7 +31,7 @@ export function shell(page: Page): TemplateResult {
     <a class="skip" href="#content" @click=${skip}>Skip to the content</a>
     ${top(page)} ${banner(page)}
     <main id="content" tabindex="-1">${contentOf(page, page.route)}</main>
-    ${bottom(page)} ${askDialog(page)}
+    ${bottom(page)} ${actionResult(page)} ${askDialog(page)}
   `;
 }
 

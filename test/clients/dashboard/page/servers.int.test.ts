@@ -5,7 +5,7 @@ import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { userWith } from '../../../integration/operations/operations.ts';
 import { byApproval } from '../../rollout/pools.ts';
 import { aBrowser, axeFindings } from './fixture/browser.ts';
-import { aDashboard, openedAt } from './fixture/dashboards.ts';
+import { aDashboard, openedAt, resultOf } from './fixture/dashboards.ts';
 
 const fleet = aFleet();
 const browser = aBrowser();
@@ -42,7 +42,7 @@ test('the rollout that waits is the first thing on the page, and its button lets
   await page.locator('.needs').getByRole('button', { name: 'Promote web' }).click();
   await page.getByRole('dialog').getByLabel('Reason').fill('it runs well');
   await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
-  await page.locator('.told').filter({ hasText: 'promoted' }).waitFor();
+  expect(await resultOf(page)).toContain('promoted');
   await page.locator('.needs').getByRole('button', { name: 'Promote web' }).waitFor({ state: 'detached' });
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
   expect(handled).toMatchObject({ action: 'promote', why: 'it runs well', outcome: 'Done' });

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { dashboardKubeconfig } from '../../../deploy/service-accounts.ts';
 import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { aBrowser, aContext, textIn } from '../page/fixture/browser.ts';
+import { resultOf } from '../page/fixture/dashboards.ts';
 import { Proxied } from './proxied.ts';
 import { ReverseProxy } from './reverse-proxy.ts';
 import { grant, LOOK, STEER } from './users.ts';
@@ -51,7 +52,7 @@ test('two users in two browsers behind one proxy each see and steer their own, u
   const dialog = adas.getByRole('dialog');
   await dialog.getByLabel('Reason').fill('asked for by a test');
   await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
-  await adas.locator('.told').filter({ hasText: 'paused' }).waitFor();
+  expect(await resultOf(adas)).toContain('paused');
   expect((await fleet().pool(shop, 'web'))!.status!.rollout!.paused).toMatchObject({ by: 'ada' });
   await card(bobs).click();
   const button = bobs.getByRole('button', { name: 'Pause web', exact: true });

@@ -43,7 +43,9 @@ export function isControlledBy(
   );
 }
 
-/** Groups objects by the owners of one kind that control them. Returns a function that finds those of an owner. */
+/**
+ * Groups objects by the owners of one kind that control them. Returns a function that finds the objects of an owner.
+ */
 export function byController<T extends KubeObject>(
   objects: Iterable<T>,
   resource: Pick<Resource, 'group' | 'version' | 'kind'>,

@@ -51,12 +51,12 @@ function busiestOf(events: readonly TraceEvent[]): TraceEvent[] {
     events.filter(({ pid, tid, ph }) => pid === of.pid && tid === of.tid && ph === 'X'),
   );
   const busy = (thread: TraceEvent[]): number => sumOf(thread.filter(({ name }) => name === TASK).map(cpuOf));
-  return threads.toSorted((one, other) => busy(other) - busy(one))[0] ?? [];
+  return threads.toSorted((a, b) => busy(b) - busy(a))[0] ?? [];
 }
 
 function summaryOf(events: readonly TraceEvent[], passed: number): MainThread {
   const tasks = events.filter(({ name }) => name === TASK);
-  const longest = tasks.toSorted((one, other) => cpuOf(other) - cpuOf(one))[0];
+  const longest = tasks.toSorted((a, b) => cpuOf(b) - cpuOf(a))[0];
   return {
     busy: sumOf(tasks.map(cpuOf)) / 1000 / passed,
     byClock: tasks.filter(({ dur = 0 }) => dur > LONG_US).map(({ dur = 0 }) => ms(dur)),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 interface ContactOptions {
   /** Asks the API server for something small. */
-  ask: () => Promise<unknown>;
+  probe: () => Promise<unknown>;
   /** For how long something that should follow the API server has failed to, in milliseconds. */
   behindMs: () => number;
   /** Called when the API server is lost, and when it is back. */
@@ -46,19 +46,19 @@ export class ApiServerContact {
   }
 
   async #run(): Promise<void> {
-    const { ask, behindMs, everyMs, lostAfterMs } = this.#options;
+    const { probe, behindMs, everyMs, lostAfterMs } = this.#options;
     const { signal } = this.#stop;
-    let isAsking = false;
+    let isProbing = false;
     while (!signal.aborted) {
       // A hanging request must not keep this loop from noticing how much time has passed.
-      if (!isAsking) {
-        isAsking = true;
-        void ask()
+      if (!isProbing) {
+        isProbing = true;
+        void probe()
           .then(
             () => (this.#answeredAt = performance.now()),
             () => {},
           )
-          .finally(() => (isAsking = false));
+          .finally(() => (isProbing = false));
       }
       await sleep(everyMs, undefined, { signal }).catch(() => {});
       this.#notify(performance.now() - this.#answeredAt > lostAfterMs || behindMs() > lostAfterMs);

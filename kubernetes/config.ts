@@ -136,8 +136,8 @@ export async function credentialsIn(config: KubeConfig): Promise<RequestOptions>
     return https;
   } catch (error) {
     const [cluster, user] = [config.getCurrentCluster()?.name, config.getCurrentUser()?.name ?? 'none'];
-    const why = (error as Error).message;
-    throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, {
+    const message = (error as Error).message;
+    throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${message}`, {
       cause: error,
     });
   }

@@ -26,7 +26,7 @@ export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStor
   /** Whether there is something to do without this collection: what the API server won't list is then `missing`. */
   isOptional?: boolean;
   /** Called when that is so, and with null when it is listed after all. */
-  onMissing?: (why: Missing | null) => void;
+  onMissing?: (message: Missing | null) => void;
 }
 
 /** Why a collection can't be followed. */
@@ -229,10 +229,10 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     return true;
   }
 
-  #setMissing(why: Missing | null): void {
-    if (why === this.#missing) return;
-    this.#missing = why;
-    this.#options.onMissing?.(why);
+  #setMissing(message: Missing | null): void {
+    if (message === this.#missing) return;
+    this.#missing = message;
+    this.#options.onMissing?.(message);
   }
 
   async #watch(onProgress: () => void): Promise<void> {

@@ -37,10 +37,13 @@ export interface TransportOptions {
 }
 
 /** Returns what is called with the end of a request, and headers that go with it. */
-export type RequestListener = (request: Asked) => { onEnd: (end: Ended) => void; headers?: Record<string, string> };
+export type RequestListener = (request: RequestSummary) => {
+  onEnd: (end: Ended) => void;
+  headers?: Record<string, string>;
+};
 
 /** What is asked of the API server. */
-export interface Asked extends Pick<HttpRequest, 'method' | 'path'> {
+export interface RequestSummary extends Pick<HttpRequest, 'method' | 'path'> {
   isWatch: boolean;
 }
 
@@ -167,13 +170,13 @@ export class Transport {
   async #measured<T extends { statusCode: number }>(
     { method, path, signal }: HttpRequest,
     isWatch: boolean,
-    ask: (headers: Record<string, string> | undefined) => Promise<T>,
+    send: (headers: Record<string, string> | undefined) => Promise<T>,
   ): Promise<T> {
     const began = performance.now();
     const told = this.#options.onRequest?.({ method, path, isWatch });
     let status: number | undefined;
     try {
-      const answer = await ask(told?.headers);
+      const answer = await send(told?.headers);
       status = answer.statusCode;
       return answer;
     } finally {
@@ -213,8 +216,8 @@ export class Transport {
   #fail(request: HttpRequest, error: unknown): never {
     if (request.signal?.aborted) throw request.signal.reason;
     const { message, code } = error as Error & { code?: string };
-    const why = message === '' ? (code ?? 'no answer') : message;
-    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${why}`, {
+    const fault = message === '' ? (code ?? 'no answer') : message;
+    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${fault}`, {
       cause: error,
     });
   }

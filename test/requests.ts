@@ -9,7 +9,7 @@ import { poolTemplate } from '../decisions/template/template.ts';
 /** Who asks, why, and under which id. */
 export interface Asking {
   by?: string;
-  why?: string;
+  reason?: string;
   id?: string;
 }
 
@@ -17,7 +17,7 @@ type Asked = { annotations: Record<string, string>; digest: string };
 
 let count = 0;
 
-function annotationsOf(names: RequestNames, asked: object, { by = 'a test', why, id }: Asking): Asked {
+function annotationsOf(names: RequestNames, asked: object, { by = 'a test', reason: why, id }: Asking): Asked {
   const request = { id: id ?? `test-${++count}`, ...asked, ...(why === undefined ? {} : { reason: why }) };
   const text = JSON.stringify(request);
   return { annotations: { [names.request]: text, [names.requestedBy]: by }, digest: digestOf(text) };

@@ -14,8 +14,8 @@ import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
-import { askPrometheus } from '../activities/rollout/checks/ask-prometheus.ts';
 import { createCheckActivities } from '../activities/rollout/checks/check-activities.ts';
+import { queryPrometheus } from '../activities/rollout/checks/query-prometheus.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
@@ -82,7 +82,7 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
       ...createPoolActivities({ ...common, burst, onPlanned: measured.planned }),
       ...createReplicaSetActivities({ ...common, burst, onPlanned: measured.planned }),
       removeVms,
-      ...createCheckActivities({ client: ended, addresses: config.checkAddresses, ask: askPrometheus }),
+      ...createCheckActivities({ client: ended, addresses: config.checkAddresses, runQuery: queryPrometheus }),
       ...createEvacuationActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,

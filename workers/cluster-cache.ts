@@ -31,11 +31,13 @@ export function createClusterCache({ client, namespace, logger, metrics }: Cache
       else logger.info('the API server answers again', { server: client.server });
     },
     onRestored: () => logger.warn('the API server was restored from a backup: everything is listed anew'),
-    onMissing: (resource, why) => {
-      if (why === null)
+    onMissing: (resource, message) => {
+      if (message === null)
         logger.info('a function that was off is on again', { on: offWithout(resource), resource: resource.plural });
       else
-        logger.warn('a kind of object cannot be listed: a function is off', { off: formatMissing({ resource, why }) });
+        logger.warn('a kind of object cannot be listed: a function is off', {
+          off: formatMissing({ resource, message }),
+        });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
@@ -66,5 +68,5 @@ function rollingOf(vmi: VmiView, cache: ClusterCache) {
 }
 
 /** What is off without a kind of object, and why. */
-export const formatMissing = ({ resource, why }: ClusterCache['missing'][number]): string =>
-  `${offWithout(resource)} (${resource.plural}: ${why})`;
+export const formatMissing = ({ resource, message }: ClusterCache['missing'][number]): string =>
+  `${offWithout(resource)} (${resource.plural}: ${message})`;

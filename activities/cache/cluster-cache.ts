@@ -38,7 +38,7 @@ export class ClusterCache extends FollowedObjects {
     super(options);
     this.#options = options;
     this.#contact = new ApiServerContact({
-      ask: () => this.noticeRestore(),
+      probe: () => this.noticeRestore(),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: options.onContact,
     });

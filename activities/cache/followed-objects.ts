@@ -176,10 +176,10 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   }
 
   /** What it does without: kinds of objects, and why it follows none of them. */
-  get missing(): { resource: Resource; why: string }[] {
+  get missing(): { resource: Resource; message: string }[] {
     return this.#all.flatMap(([resource, { missing }]) => {
-      const why = this.#isFollowed(resource) ? missing : OUT_OF_REACH;
-      return why === null ? [] : [{ resource, why }];
+      const message = this.#isFollowed(resource) ? missing : OUT_OF_REACH;
+      return message === null ? [] : [{ resource, message }];
     });
   }
 

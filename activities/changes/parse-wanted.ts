@@ -10,8 +10,8 @@ export function parseWanted({ merge = '', undo }: VmPatch): Wanted | { fault: st
   try {
     // Also finds values that are not JSON, such as an object that contains itself.
     const patch: unknown = JSON.parse(JSON.stringify(parse(merge)));
-    const why = whyNoChange(patch);
-    return why === null ? { patch: patch as Json } : { fault: `no VM was touched: ${why}` };
+    const message = whyNoChange(patch);
+    return message === null ? { patch: patch as Json } : { fault: `no VM was touched: ${message}` };
   } catch (error) {
     const [line = ''] = (error as Error).message.split('\n');
     return { fault: `no VM was touched: spec.patch.merge is not valid YAML: ${line}` };

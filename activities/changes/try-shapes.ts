@@ -38,7 +38,7 @@ interface TriedShapes {
   refused: RefusedShape[];
 }
 
-type Shape = Omit<RefusedShape, 'why'>;
+type Shape = Omit<RefusedShape, 'message'>;
 
 /**
  * Makes a dry run of each shape that the change has, on one of its VMs, and writes nothing. Returns null if a VM tells
@@ -87,7 +87,7 @@ async function read(
       for (const stored of items) await take(stored);
 }
 
-/** Returns null if the API server takes the change, or if the VM is not to be changed any more. */
+/** Returns null if the API server takes the change, or if the VM no longer needs the change. */
 const refusalOf = (
   { client, cache }: TryShapesOptions,
   changer: VmChanger,
@@ -102,7 +102,7 @@ const refusalOf = (
       if (!(found instanceof NoPlace) && found.is === 'change') await changer.tryOut(live, found);
       return null;
     },
-    ({ message: why }) => ({ ...shape, why }),
+    ({ message }) => ({ ...shape, message }),
   );
 
 function keyOf(key: string): ObjectKey & { namespace: string } {

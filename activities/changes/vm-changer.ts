@@ -31,7 +31,7 @@ export interface Change {
 }
 
 /** What is left of a VM that is not changed: it has all of it already (`nothing`), or is left as it is. */
-type Unchanged = { is: 'nothing' } | { is: 'left'; why: string };
+type Unchanged = { is: 'nothing' } | { is: 'left'; message: string };
 
 /** What was done to a VM. `changed`: it is as wanted, `vm` is how it is now. */
 export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
@@ -96,7 +96,8 @@ export class VmChanger {
     const need = this.#needOf(before, after, { vm, live });
     const restarts = need === 'Restart' && this.#change.restarts ? live : undefined;
     const held = restarts === undefined ? null : heldBack(vm, restarts);
-    if (held !== null) return held.need === 'excluded' ? { is: 'left', why: held.why } : new NoPlace(held.why);
+    if (held !== null)
+      return held.need === 'excluded' ? { is: 'left', message: held.message } : new NoPlace(held.message);
     const note = withChange(stored.metadata.annotations, {
       ...this.#change.note,
       at: new Date().toISOString(),
@@ -105,7 +106,7 @@ export class VmChanger {
       ...(kept !== undefined && { kept }),
       edits,
     });
-    if (note === null) return { is: 'left', why: TOO_LONG };
+    if (note === null) return { is: 'left', message: TOO_LONG };
     return { is: 'change', after, note, edits, shape: digestOf([need, edits]) };
   }
 

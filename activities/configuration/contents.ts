@@ -5,7 +5,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { NamespaceContents, type NamespaceContentsOptions } from './namespace-contents.ts';
 
-interface ConfigurationContentsOptions extends Omit<NamespaceContentsOptions, 'namespace' | 'isAskedFor' | 'onChange'> {
+interface ConfigurationContentsOptions extends Omit<NamespaceContentsOptions, 'namespace' | 'isNeeded' | 'onChange'> {
   /** All pools of the cluster. */
   pools: () => Iterable<StoredPool>;
   /** Called when more is known of this Secret or ConfigMap of a namespace; undefined: of any of it. */
@@ -52,14 +52,14 @@ export class ConfigurationContents {
     return this.#namespaces.get(pool.metadata.namespace)?.contents.contents ?? null;
   }
 
-  #asking(namespace: string): StoredPool[] {
+  #restartingPools(namespace: string): StoredPool[] {
     return [...this.#options.pools()].filter((pool) => pool.metadata.namespace === namespace && restartsOnChange(pool));
   }
 
   #follow(namespace: string): void {
     const followed = this.#namespaces.get(namespace);
-    const isAsked = this.#asking(namespace).length > 0;
-    if (isAsked === (followed !== undefined)) return;
+    const isNeeded = this.#restartingPools(namespace).length > 0;
+    if (isNeeded === (followed !== undefined)) return;
     if (followed !== undefined) {
       this.#namespaces.delete(namespace);
       void followed.contents.stop();
@@ -68,7 +68,7 @@ export class ConfigurationContents {
     const contents = new NamespaceContents({
       ...this.#options,
       namespace,
-      isAskedFor: (reference) => this.#asking(namespace).some((pool) => isAbout(reference, pool)),
+      isNeeded: (reference) => this.#restartingPools(namespace).some((pool) => isAbout(reference, pool)),
       onChange: (reference) => this.#options.onChange(namespace, reference),
     });
     const started = contents.start();

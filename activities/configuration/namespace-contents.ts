@@ -19,7 +19,7 @@ export interface NamespaceContentsOptions extends Pick<
   namespace: string;
   onError?: (resource: string, error: Error) => void;
   /** Whether a pool restarts its VMs when the content of this changes: nothing else is read. */
-  isAskedFor: (reference: OwnReference) => boolean;
+  isNeeded: (reference: OwnReference) => boolean;
   /** Called when more is known of this Secret or ConfigMap; undefined: of any. */
   onChange: (reference?: OwnReference) => void;
 }
@@ -148,7 +148,7 @@ class KindWatch {
     const present = this.#known.get(name);
     if (after === undefined) {
       this.#known.delete(name);
-      if (present !== undefined && this.#options.isAskedFor(reference))
+      if (present !== undefined && this.#options.isNeeded(reference))
         this.#gone.set(name, { known: present, lastAsOf });
       return this.#options.onChange(reference);
     }
@@ -163,7 +163,7 @@ class KindWatch {
   /** What can't be found out counts as changed: a restart too many does less harm than old content. */
   async #judge(known: Known, after: ContentView, lastAsOf: bigint): Promise<Known> {
     const changed = firstSeen(known.content, after);
-    if (!this.#options.isAskedFor(known.content)) return changed;
+    if (!this.#options.isNeeded(known.content)) return changed;
     for (let tried = 1; tried <= TRIES && !this.#signal.aborted; tried++) {
       try {
         return await judged(this.#options.client, known, after, lastAsOf, Date.now());

@@ -50,8 +50,8 @@ export async function discardDisk(
     (owner) => owner.uid !== volume?.metadata.uid,
   );
   const vm = { namespace: key.namespace, name: vmName(key.name, kept.number) };
-  const stays = (why: string): ActRefused =>
-    new ActRefused('DiskHeld', `${vm.name} is not created: its kept disk ${name} can't be deleted: ${why}`);
+  const stays = (message: string): ActRefused =>
+    new ActRefused('DiskHeld', `${vm.name} is not created: its kept disk ${name} can't be deleted: ${message}`);
   const [owner] = owners;
   if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
   const [user] = cache.diskUsers.of(key.namespace, name);

@@ -34,21 +34,25 @@ export async function growDisks(
 }
 
 async function grow(client: KubeClient, namespace: string, disk: DiskGrowth, deadline: number): Promise<void> {
-  const claim = await ask(client, namespace, disk);
+  const claim = await requestSize(client, namespace, disk);
   const request = claim?.spec?.resources?.requests?.['storage'];
   let now = claim;
   // A disk that does not exist yet will be created with its new size.
   while (now !== undefined) {
     const growth = growthOf(now, request);
     if (growth.state === 'grown') return;
-    if (growth.state === 'refused') throw refusal(disk, growth.why);
-    if (Date.now() >= deadline) throw refusal(disk, growth.why ?? 'it takes too long');
+    if (growth.state === 'refused') throw refusal(disk, growth.message);
+    if (Date.now() >= deadline) throw refusal(disk, growth.message ?? 'it takes too long');
     now = await nextOf(client, now, deadline);
   }
 }
 
 /** Requests the new size. Resolves to the claim after that; to undefined if there is none. */
-async function ask(client: KubeClient, namespace: string, disk: DiskGrowth): Promise<Stored<Claim> | undefined> {
+async function requestSize(
+  client: KubeClient,
+  namespace: string,
+  disk: DiskGrowth,
+): Promise<Stored<Claim> | undefined> {
   const key = { namespace, name: disk.name };
   const write = async (): Promise<Stored<Claim> | undefined> => {
     const claim = await ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, key));
@@ -85,5 +89,5 @@ async function nextOf(client: KubeClient, claim: Stored<Claim>, deadline: number
   return ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, { namespace, name }));
 }
 
-const refusal = ({ name, to }: DiskGrowth, why: string): ActRefused =>
-  new ActRefused('Invalid', `its disk ${name} does not grow to ${to}: ${why}`);
+const refusal = ({ name, to }: DiskGrowth, message: string): ActRefused =>
+  new ActRefused('Invalid', `its disk ${name} does not grow to ${to}: ${message}`);

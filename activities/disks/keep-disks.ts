@@ -60,7 +60,7 @@ export async function finishKeepingDisks(
   vm: Stored<VirtualMachine>,
   now: number,
 ): Promise<void> {
-  await letGo(client, key, vm, now);
+  await orphanDisks(client, key, vm, now);
   await unheld(client, vm);
 }
 
@@ -107,7 +107,7 @@ async function unheld(
  * Marks the claims of the VM's disks, and of the state that KubeVirt keeps for it beside them, and removes the VM from
  * the owner references of the claims and their DataVolumes.
  */
-async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
+async function orphanDisks(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
   const pool = await livePool(client, key);
   const { namespace, name, uid, annotations } = vm.metadata;
   const number = numberOf(key.name, name);

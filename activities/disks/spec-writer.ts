@@ -69,14 +69,14 @@ export class SpecWriter {
     const vm = { namespace, name, uid: null };
     const wanted = pool === null ? member : withKeptVolumes(member, await this.#keptFor(pool, member));
     const keptDisks = new Map<string, KeptDisk>();
-    for (const disk of await this.#asked(vm, undefined, wanted.spec)) {
+    for (const disk of await this.#addedClaims(vm, undefined, wanted.spec)) {
       let { held, kept } = await this.#lookAt(disk, vm, pool);
       if (held?.passes === true && (await liveVm(this.#client, vm))) held = null;
       while (held?.passes === true && Date.now() < until) {
         await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
         ({ held, kept } = await this.#lookAt(disk, vm, pool));
       }
-      if (held !== null) throw new ActRefused('DiskHeld', `${name} is not created: ${held.why}`);
+      if (held !== null) throw new ActRefused('DiskHeld', `${name} is not created: ${held.message}`);
       if (kept !== null) keptDisks.set(disk, kept);
     }
     const made = withKeptTemplates(wanted, keptDisks);
@@ -113,8 +113,8 @@ export class SpecWriter {
     const { metadata: of } = write.before;
     const patch = mergePatch(write.before, write.after);
     if (patch === null) return undefined;
-    const why = await this.whyHeld(pool, write);
-    if (why !== null) throw new ActRefused('DiskHeld', why);
+    const message = await this.whyHeld(pool, write);
+    if (message !== null) throw new ActRefused('DiskHeld', message);
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
     const at = { namespace: of.namespace, name: of.name };
@@ -126,15 +126,15 @@ export class SpecWriter {
   async whyHeld(pool: StoredPool, { before, after, made }: UpdateWrite): Promise<string | null> {
     const { name, uid } = before.metadata;
     const vm = { namespace: pool.metadata.namespace, name, uid };
-    for (const disk of await this.#asked(vm, before.spec, after.spec ?? {}, made.spec)) {
+    for (const disk of await this.#addedClaims(vm, before.spec, after.spec ?? {}, made.spec)) {
       const { held } = await this.#lookAt(disk, vm, pool);
-      if (held !== null) return held.why;
+      if (held !== null) return held.message;
     }
     return null;
   }
 
   /** Returns the claims that a VM gets with a write of its spec: KubeVirt takes any that it finds. */
-  async #asked(
+  async #addedClaims(
     { namespace, name }: ThisVm,
     before: VmSpec | undefined,
     after: VmSpec,
@@ -149,11 +149,11 @@ export class SpecWriter {
   /** Returns the claims that are marked as kept for this pool. */
   #keptOf(namespace: string, uid: string): Promise<Stored[]> {
     const options = { namespace, labelSelector: `${KEPT_DISK}=${uid}` };
-    const asked =
+    const listing =
       this.#kept.get(uid) ??
       sharedCall(async () => (await this.#client.list<Stored>(PersistentVolumeClaims, options)).items);
-    this.#kept.set(uid, asked);
-    return asked();
+    this.#kept.set(uid, listing);
+    return listing();
   }
 
   /** Returns why the VM may not have the disk, or what the disk is if it was kept. */
@@ -182,8 +182,8 @@ export class SpecWriter {
       (other) => isOlder(other, pool) || this.#hasVm(other, number),
     );
     if (rival === undefined) return { held: null, kept };
-    const why = `disk ${disk} is that of pool ${rival.metadata.name}, which has a disk template of the same name: give that of one pool another name`;
-    return { held: { why, passes: false }, kept };
+    const message = `disk ${disk} is that of pool ${rival.metadata.name}, which has a disk template of the same name: give that of one pool another name`;
+    return { held: { message, passes: false }, kept };
   }
 
   #hasVm({ metadata }: StoredPool, number: number): boolean {

@@ -8,7 +8,7 @@ import {
   claimVersions,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
-import { grantClaims, type Ask } from '../../decisions/disruption-budget/grant-claims.ts';
+import { grantClaims, type ClaimRequest } from '../../decisions/disruption-budget/grant-claims.ts';
 import { poolView } from '../../decisions/from-object/owner.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -38,7 +38,7 @@ interface DisruptionClaim {
 export type Answer = { place: DisruptionClaim; pool: StoredPool } | { whyNot: string };
 
 interface PendingClaim {
-  ask: Ask;
+  request: ClaimRequest;
   answer: PromiseWithResolvers<Answer>;
 }
 
@@ -88,10 +88,10 @@ export class DisruptionClaims {
   }
 
   /** Claims a place in the pool's disruption budget for the VM, as the caller has seen it last. */
-  claim(key: PoolKey, ask: Ask): Promise<Answer> {
+  claim(key: PoolKey, request: ClaimRequest): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     const queue = this.#queueOf(key);
-    queue.requests.push({ ask, answer });
+    queue.requests.push({ request, answer });
     this.#work(key, queue);
     return answer.promise;
   }
@@ -118,27 +118,27 @@ export class DisruptionClaims {
     const requests = queue.requests.splice(0, TOGETHER);
     const released = queue.released.splice(0);
     try {
-      const asks = requests.map(({ ask }) => ask);
-      const answers = await this.#write(key, asks, released);
+      const claimRequests = requests.map(({ request }) => request);
+      const answers = await this.#write(key, claimRequests, released);
       requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
     } catch (error) {
       for (const { answer } of requests) answer.reject(error);
     }
   }
 
-  #write(key: PoolKey, asks: readonly Ask[], released: readonly DisruptedVm[]): Promise<Answer[]> {
+  #write(key: PoolKey, requests: readonly ClaimRequest[], released: readonly DisruptedVm[]): Promise<Answer[]> {
     const write = async (tries: number): Promise<Answer[]> => {
       const since = performance.now();
       // If it is older than the pool is, nothing can be written.
       const known = tries === 1 ? this.#known(key) : undefined;
       const pool = known ?? (await livePool(this.#client, key));
-      if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
+      if (pool === undefined) return requests.map(() => ({ whyNot: 'its pool is gone' }));
       const isGone = await this.#goneSurge(pool);
       const { active, seen } = await this.#active(pool, released);
       const at = new Date().toISOString();
       const context = this.#context(pool);
       const vms = context.vms.filter((vm) => !isGone(vm));
-      const { claims, answers } = grantClaims({ ...context, vms }, active, asks, at);
+      const { claims, answers } = grantClaims({ ...context, vms }, active, requests, at);
       const isGranted = answers.includes(null);
       if (!isGranted && released.length === 0) return answers.map(refused);
       const status = {
@@ -154,8 +154,8 @@ export class DisruptionClaims {
       const now = poolView(written);
       this.#written.set(key.uid, now);
       this.#observed.note(key.uid, claims);
-      return answers.map((why, index) =>
-        why === null ? { place: this.#place(key, claims, asks[index]!, since), pool: now } : refused(why),
+      return answers.map((message, index) =>
+        message === null ? { place: this.#place(key, claims, requests[index]!, since), pool: now } : refused(message),
       );
     };
     return retryOnConflict(write, ON_BUSY_STATUS);
@@ -171,7 +171,7 @@ export class DisruptionClaims {
 
   /**
    * Returns the claims that still count, as seen in caches that are newer than the claims. Those of VMs that are down
-   * are left out; `seen`: what the next count must have reached, since nothing but the VMs tells of them any more.
+   * are left out; `seen`: what the next count must have reached, since from then on only the VMs show them.
    */
   async #active(
     pool: StoredPool,
@@ -194,8 +194,8 @@ export class DisruptionClaims {
       return state === 'unused' && (await this.#isUsed(pool, claim));
     });
     const keeps = await Promise.all(kept);
-    const stand = active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
-    return { active: stand, ...(stand.length < active.length && { seen: versions }) };
+    const remaining = active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
+    return { active: remaining, ...(remaining.length < active.length && { seen: versions }) };
   }
 
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
@@ -234,7 +234,7 @@ export class DisruptionClaims {
     };
   }
 
-  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): DisruptionClaim {
+  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: ClaimRequest, since: number): DisruptionClaim {
     const claim = claims.find((one) => one.vm === vm.name && one.by === by)!;
     return {
       isFresh: () => performance.now() - since < ACT_WITHIN_MS,
@@ -251,4 +251,4 @@ export class DisruptionClaims {
 const isNewer = ({ metadata: one }: StoredPool, { metadata: other }: StoredPool): boolean =>
   later(other.resourceVersion, one.resourceVersion) !== other.resourceVersion;
 
-const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
+const refused = (message: string | null): Answer => ({ whyNot: message ?? '' });

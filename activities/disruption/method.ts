@@ -27,7 +27,7 @@ export interface Followed<O> {
  */
 export interface WaveStop {
   stop: 'full' | 'failing' | 'stopped' | 'superseded';
-  why: string;
+  message: string;
 }
 
 /** What a look at the VMs that are not on their way, and have no outcome, has found. */
@@ -40,7 +40,7 @@ export interface Turn<Held> {
   open: number;
   /** Why the wave does not start on waiting VMs. */
   whyNot: string;
-  /** Whether they wait for a known time, such as that of a window: they are not given back for waiting long. */
+  /** Whether they wait for a known time, such as the start of a window: they are not given back for waiting long. */
   isTimed?: boolean;
   /** When others must learn of it, though no VM has an outcome; milliseconds since the epoch. */
   dueAt: number;

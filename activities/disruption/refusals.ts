@@ -5,10 +5,10 @@ const FULL_MS = 1_000;
 
 /** Budgets that had no place, by their names: they are not asked again for a moment. */
 export class Refusals {
-  readonly #known = new Map<string, { why: string; until: number }>();
+  readonly #known = new Map<string, { message: string; until: number }>();
 
-  note(budget: string, why: string): void {
-    this.#known.set(budget, { why, until: Date.now() + FULL_MS });
+  note(budget: string, message: string): void {
+    this.#known.set(budget, { message, until: Date.now() + FULL_MS });
   }
 
   forget(budget: string): void {
@@ -18,7 +18,7 @@ export class Refusals {
   /** Why the budget is not asked; null if it may be asked again. */
   whyNot(budget: string, now: number): string | null {
     const known = this.#known.get(budget);
-    return known !== undefined && now < known.until ? known.why : null;
+    return known !== undefined && now < known.until ? known.message : null;
   }
 
   /** When they may be asked again, in milliseconds since the epoch. */

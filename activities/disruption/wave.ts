@@ -28,7 +28,7 @@ export interface WaveOptions {
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
   /** Aborted when the wave is to start on no further VM, and not to wait for VMs in progress. */
-  asked: AbortSignal;
+  cancelRequested: AbortSignal;
   /** How many VMs are acted on at once. */
   concurrency: number;
   /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
@@ -102,7 +102,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const { begun, halfDone } = method.known;
     for (const one of begun) this.#onTheirWay.set(one.held.name, one);
     for (const held of halfDone) this.#begin(held, false);
-    options.asked.addEventListener('abort', () => changes.poke());
+    options.cancelRequested.addEventListener('abort', () => changes.poke());
   }
 
   async run(): Promise<WaveResult<O, B>> {
@@ -116,16 +116,20 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       const times = await this.#look(now);
       const due = this.#dueAt(now);
       if (due <= now && this.#inHand.size === 0) return this.#result();
-      const wakeAt = Math.min(due <= now ? Infinity : due, now + LOOK_AGAIN_MS, ...times.filter((time) => time > now));
+      const nextLookAt = Math.min(
+        due <= now ? Infinity : due,
+        now + LOOK_AGAIN_MS,
+        ...times.filter((time) => time > now),
+      );
       const settleMs = Math.max(SETTLE_MS, SETTLE_LOOKS * (performance.now() - began));
-      await this.#changes.next(Math.max(wakeAt - Date.now(), 1), settleMs);
+      await this.#changes.next(Math.max(nextLookAt - Date.now(), 1), settleMs);
     }
   }
 
   async #look(now: number): Promise<number[]> {
     const times = await this.#follow(now);
     const stop = this.#method.stop(this.#outcomes, now);
-    const takes = stop === null && !this.#in.asked.aborted;
+    const takes = stop === null && !this.#in.cancelRequested.aborted;
     const turn = await this.#method.turn({ busy: this.#busy(), ended: this.#ended, takes }, now);
     this.#isOpen = turn.open > 0;
     this.#turnDueAt = turn.dueAt;
@@ -168,7 +172,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     if (this.#idleSince === null) return [];
     const until = this.#idleSince + this.#in.idleMs;
     if (now < until) return [until];
-    this.#end(turn, { stop: 'full', why: turn.whyNot });
+    this.#end(turn, { stop: 'full', message: turn.whyNot });
     return [];
   }
 
@@ -177,10 +181,10 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   #end({ waiting }: Turn<Held>, stop: WaveStop | null): void {
-    const why: WaveStop = stop ?? { stop: 'superseded', why: 'another request replaces it' };
+    const end: WaveStop = stop ?? { stop: 'superseded', message: 'another request replaces it' };
     const onTheirWay = [...this.#onTheirWay.values()].map(({ held }) => held);
-    for (const held of why.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
-      const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, why);
+    for (const held of end.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
+      const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, end);
       if (outcome !== null) this.#settle(outcome);
     }
     // If a user asks for something else, waiting VMs keep waiting.
@@ -224,13 +228,13 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const tries = (this.#tries.get(held.name) ?? 0) + 1;
     this.#tries.set(held.name, tries);
     // Users who wait for the VM should know: a webhook that can't be called may stay so for hours.
-    const why = `the API server fails: ${(error as Error).message}`;
-    const outcome = tries > MAX_TRIES ? this.#method.givenBack(held, { stop: 'failing', why }) : null;
+    const message = `the API server fails: ${(error as Error).message}`;
+    const outcome = tries > MAX_TRIES ? this.#method.givenBack(held, { stop: 'failing', message }) : null;
     if (outcome !== null) return this.#settle(outcome);
     this.#window = Math.max(Math.floor(this.#window / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
-    const asked = error instanceof KubeError ? error.retryAfterMs : undefined;
-    this.#notBefore = Math.max(this.#notBefore, Date.now() + (asked ?? pause));
+    const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
+    this.#notBefore = Math.max(this.#notBefore, Date.now() + (retryAfterMs ?? pause));
   }
 
   async #waitAside<T>(wait: Promise<T>): Promise<T> {
@@ -253,7 +257,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   /** When this wave ends, or tells of its outcomes; milliseconds since the epoch. */
   #dueAt(now: number): number {
     const isDone = !this.#isOpen && this.#onTheirWay.size + this.#inHand.size === 0;
-    if (isDone || this.#in.asked.aborted) return now;
+    if (isDone || this.#in.cancelRequested.aborted) return now;
     const news = this.#newsSince === null ? Infinity : this.#newsSince + NEWS_MS;
     const report = this.#outcomes.length === 0 ? SILENT_MS : this.#in.reportMs;
     return Math.min(news, this.#turnDueAt, this.#beganAt + report);

@@ -81,9 +81,9 @@ class Evacuator {
     const about = { vm: target.name, uid: target.uid };
     const held = await actOnVm(
       () => this.#take(target),
-      ({ message }): NotMoved => ({ ...about, reason: 'Refused', why: message }),
+      ({ message }): NotMoved => ({ ...about, reason: 'Refused', message }),
     );
-    return held instanceof NoPlace ? { ...about, reason: held.reason, why: held.whyNot } : held;
+    return held instanceof NoPlace ? { ...about, reason: held.reason, message: held.whyNot } : held;
   }
 
   async #take(target: EvacuationTarget): Promise<NoPlace | null> {
@@ -106,7 +106,7 @@ class Evacuator {
     this.#note(begun);
     const what = target.act === 'migrate' ? `Migrated (attempt ${tryOf(triesInARow(vmi, Date.now()))})` : 'Restarted';
     const isDrained = departureOf(vmi) === 'Drain';
-    const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.why}`;
+    const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.message}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
     return null;
   }

@@ -28,7 +28,8 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
      */
-    removeSickVm: (key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> => remover.remove(key, sick, at),
+    removeUnhealthyVm: (key: PoolKey, unhealthyVm: UnhealthyVm, at: number): Promise<Removal> =>
+      remover.remove(key, unhealthyVm, at),
 
     /**
      * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does

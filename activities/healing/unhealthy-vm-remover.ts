@@ -39,9 +39,9 @@ export type Removal =
   /** The VM is terminating or deleted. `events`: what Kubernetes last reported about it, oldest first. */
   | { end: 'Removed'; events: string[]; keptDisks: boolean }
   /** The VM should no longer be replaced. */
-  | { end: 'Kept'; why: string }
+  | { end: 'Kept'; message: string }
   /** The API server refuses: because of a policy, a protection, a permission. */
-  | { end: 'Refused'; why: string };
+  | { end: 'Refused'; message: string };
 
 export interface UnhealthyVmRemoverOptions {
   client: KubeClient;
@@ -62,20 +62,20 @@ export class UnhealthyVmRemover {
     this.#onReplaced = onReplaced;
   }
 
-  async remove(key: PoolKey, sick: UnhealthyVm, at: number): Promise<Removal> {
-    const { name, uid } = sick;
+  async remove(key: PoolKey, unhealthyVm: UnhealthyVm, at: number): Promise<Removal> {
+    const { name, uid } = unhealthyVm;
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
       const vm = await liveVm(this.#client, address);
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
       const pool = await knownPool(this.#client, this.#cache, key);
-      const judged = await this.#judge(vm, pool, key, sick, at);
-      if (judged.do === 'keep') return { end: 'Kept', why: judged.why };
+      const judged = await this.#judge(vm, pool, key, unhealthyVm, at);
+      if (judged.do === 'keep') return { end: 'Kept', message: judged.message };
       if (judged.do === 'nothing')
         return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: vmView(vm).removing };
       const keepDisks =
         judged.rules.preserveStorage ??
-        (sick.holdsData || !(await this.#hasNeverRun(vm, judged)) || (await this.#holdsSomething(vm)));
+        (unhealthyVm.holdsData || !(await this.#hasNeverRun(vm, judged)) || (await this.#holdsSomething(vm)));
       try {
         if (
           !(await this.#isAsJudged(address, judged)) ||
@@ -86,10 +86,10 @@ export class UnhealthyVmRemover {
         }
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        return { end: 'Refused', why: error.message };
+        return { end: 'Refused', message: error.message };
       }
       this.#onReplaced?.(key);
-      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
+      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${unhealthyVm.attempt}): ${unhealthyVm.message}`;
       await recordEvent(this.#client, key, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
       return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: keepDisks };
     }
@@ -100,31 +100,31 @@ export class UnhealthyVmRemover {
     vm: Stored<VirtualMachine>,
     pool: StoredPool | undefined,
     key: PoolKey,
-    sick: UnhealthyVm,
+    unhealthyVm: UnhealthyVm,
     at: number,
   ): Promise<Judgement> {
     const view = this.#cache.vmView(vm);
-    if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', why: 'it has left the pool' };
+    if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', message: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
-    if (spec === null || rules === null) return { do: 'keep', why: 'autohealing is off' };
+    if (spec === null || rules === null) return { do: 'keep', message: 'autohealing is off' };
     // The attempt may be one of an earlier Temporal, which knows nothing of that.
     const skipped = skippedSince(pool!.status?.healing, view, at);
-    if (skipped !== null) return { do: 'keep', why: skipped };
+    if (skipped !== null) return { do: 'keep', message: skipped };
     const stored = await ignoreNotFound(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view));
     const live = stored && vmiView(stored);
     const vmi = live?.vmUid === view.uid ? this.#cache.withSurroundings(live) : undefined;
     const held = whyLeftAlone(view, vmi);
-    if (held !== null) return { do: 'keep', why: held };
+    if (held !== null) return { do: 'keep', message: held };
     // Not before the removal was asked for, whatever this machine's clock says; nor at a time that is still to come.
     const now = Math.max(Date.now(), Math.min(at, this.#client.clock.now() + CLOCK_SKEW_MS));
     const health = healthOf({
       vm: view,
       vmi,
-      earlyEnds: sick.earlyEnds,
-      failingSince: sick.failingSince == null ? null : Math.max(sick.failingSince, view.createdAt),
-      hasRun: view.notYetRun === null || sick.attempt > 1,
+      earlyExits: unhealthyVm.earlyExits,
+      failingSince: unhealthyVm.failingSince == null ? null : Math.max(unhealthyVm.failingSince, view.createdAt),
+      hasRun: view.notYetRun === null || unhealthyVm.attempt > 1,
       hasRunItself: view.notYetRun === null,
       rules,
       now,
@@ -137,7 +137,7 @@ export class UnhealthyVmRemover {
           vmiVersion: stored?.metadata.resourceVersion,
           minReadyMs: spec.rollout.minReadySeconds * 1000,
         }
-      : { do: 'keep', why: 'it is no longer unhealthy' };
+      : { do: 'keep', message: 'it is no longer unhealthy' };
   }
 
   /**
@@ -173,14 +173,14 @@ export class UnhealthyVmRemover {
   async #hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
     const view = vmView(vm);
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-      const proof = neverRan({
+      const verdict = neverRan({
         vm: view,
         vmi,
         vmiHistory: this.#cache.vmiHistories.of(view),
         minReadyMs,
         now: Date.now(),
       });
-      if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'certain';
+      if (verdict !== 'behind' || waited >= BEHIND_MS) return verdict === 'certain';
       await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
     }
   }
@@ -202,7 +202,7 @@ export class UnhealthyVmRemover {
   }
 }
 
-type Judgement = Doomed | { do: 'keep'; why: string } /** It is already being removed. */ | { do: 'nothing' };
+type Judgement = Doomed | { do: 'keep'; message: string } /** It is already being removed. */ | { do: 'nothing' };
 
 /** The VM is to be removed, by these rules. */
 interface Doomed {

@@ -9,7 +9,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
  */
 const FRESH_MS = 4_000;
 /** What begins at the same time shares an answer that is this old. */
-const ASKED_MS = 50;
+const SHARED_MS = 50;
 const ANSWER_WITHIN_MS = 5_000;
 const TRIES = 3;
 
@@ -19,7 +19,7 @@ const clocks = () => ({ day: Date.now(), process: performance.now() });
 interface Attempt {
   /** When the latest question was asked that Temporal has answered with yes. */
   confirmed: ReturnType<typeof clocks> | null;
-  asking: Promise<void> | null;
+  pending: Promise<void> | null;
 }
 
 const attempts = new WeakMap<Context, Attempt>();
@@ -35,9 +35,9 @@ export const ensureCurrentAttempt = (): Promise<void> => ensureConfirmed(FRESH_M
  * Reports whether the workflow has cancelled this activity: Temporal is asked now, since heartbeats, which tell of it,
  * are throttled. Throws as `ensureCurrentAttempt` does.
  */
-export async function isAskedToEnd(): Promise<boolean> {
+export async function isCancelRequested(): Promise<boolean> {
   try {
-    await ensureConfirmed(ASKED_MS);
+    await ensureConfirmed(SHARED_MS);
     return false;
   } catch (error) {
     if (error instanceof CancelledFailure) return true;
@@ -49,13 +49,13 @@ async function ensureConfirmed(freshMs: number): Promise<void> {
   const context = currentContext();
   const client = context && clientOf(context);
   if (context === undefined || client === undefined || context.info.isLocal) return;
-  const attempt = attempts.get(context) ?? { confirmed: null, asking: null };
+  const attempt = attempts.get(context) ?? { confirmed: null, pending: null };
   attempts.set(context, attempt);
   // An answer may have been waiting for as long as the process was suspended.
   for (let tries = 0; !isFresh(attempt, freshMs); tries++) {
     if (tries === TRIES) throw givenUp('Temporal has not confirmed in time that this attempt is still the current one');
-    attempt.asking ??= ask(context, client, attempt).finally(() => (attempt.asking = null));
-    await attempt.asking;
+    attempt.pending ??= confirm(context, client, attempt).finally(() => (attempt.pending = null));
+    await attempt.pending;
   }
 }
 
@@ -65,20 +65,20 @@ function isFresh({ confirmed }: Attempt, freshMs: number): boolean {
   return Math.max(now.day - confirmed.day, now.process - confirmed.process) < freshMs;
 }
 
-async function ask({ info }: Context, client: Client, attempt: Attempt): Promise<void> {
-  const asked = clocks();
+async function confirm({ info }: Context, client: Client, attempt: Attempt): Promise<void> {
+  const sentAt = clocks();
   const late = new AbortController();
   try {
     const silence = sleep(ANSWER_WITHIN_MS, undefined, { signal: late.signal }).then(() =>
       Promise.reject(new Error('no answer')),
     );
     await Promise.race([client.activity.heartbeat(info.taskToken), silence]);
-    attempt.confirmed = asked;
+    attempt.confirmed = sentAt;
   } catch (error) {
     if (error instanceof ActivityCancelledError) throw new CancelledFailure('the activity was asked to end');
     if (error instanceof ActivityNotFoundError)
       throw givenUp('Temporal has given this attempt up: another may have taken its place');
-    if (error instanceof ActivityPausedError) attempt.confirmed = asked;
+    if (error instanceof ActivityPausedError) attempt.confirmed = sentAt;
     else
       throw givenUp(`Temporal does not say whether this attempt is still the current one: ${(error as Error).message}`);
   } finally {

@@ -6,24 +6,24 @@ import { ensureCurrentAttempt } from './current-attempt.ts';
 const BY_WORKFLOW = 'CANCELLED';
 
 /**
- * Runs `act`, which ends by itself soon after `asked` is aborted: what it has begun at the API server is brought to its
- * end when its workflow cancels it. If the attempt no longer counts, or `act` has thrown, what is left of it is
- * aborted.
+ * Runs `act`, which ends by itself soon after `cancelRequested` is aborted: what it has begun at the API server is
+ * brought to its end when its workflow cancels it. If the attempt no longer counts, or `act` has thrown, what is left
+ * of it is aborted.
  */
-export async function withGracefulCancel<T>(act: (asked: AbortSignal) => Promise<T>): Promise<T> {
+export async function withGracefulCancel<T>(act: (cancelRequested: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current();
-  const asked = new AbortController();
+  const cancelRequested = new AbortController();
   const over = new AbortController();
   context.cancelled.catch((error: unknown) => {
-    const isAsked = error instanceof CancelledFailure && error.message === BY_WORKFLOW;
-    (isAsked ? asked : over).abort(error);
+    const isByWorkflow = error instanceof CancelledFailure && error.message === BY_WORKFLOW;
+    (isByWorkflow ? cancelRequested : over).abort(error);
   });
   const graceful = Object.create(context, { cancellationSignal: { value: over.signal } }) as Context;
   try {
     return await asyncLocalStorage.run(graceful, () => {
       // The first write needs the answer: meanwhile, the act can prepare that. It asks again if this fails.
       void ensureCurrentAttempt().catch(() => {});
-      return act(asked.signal);
+      return act(cancelRequested.signal);
     });
   } finally {
     over.abort();

@@ -10,7 +10,7 @@ interface PlannedOwner {
 /** Told of each plan: how long the decisions took, and whether one has thrown. */
 export type OnPlanned = (plan: PlannedOwner & { seconds: number; isFailed: boolean }) => void;
 
-/** Makes a plan. `error`: a bug in drover, for which no plan could be made: the status has the reason. */
+/** Makes a plan. `error`: a bug in drover that kept a plan from being made; the status has the reason. */
 export function planned<P>(
   owner: PlannedOwner,
   make: () => { plan: P; error: Error | null },

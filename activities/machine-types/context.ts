@@ -58,11 +58,11 @@ export class TransitionContexts {
     const { operation } = authority;
     const transition =
       operation === undefined ? request.transition : transitionOf(operation, includedIn(this.#cache, operation));
-    const asked = { ...request, transition };
+    const resolved = { ...request, transition };
     // Also for marks that VMs get from other transitions meanwhile: a transition that was not looked for yet is assumed
     // to be running.
-    await this.others.refresh(known.needsFor(asked).others);
-    const needs = known.needsFor(asked);
+    await this.others.refresh(known.needsFor(resolved).others);
+    const needs = known.needsFor(resolved);
     return { rules: needs.rules, authority, snapshot: this.#fleet, needs, takesIn: known.takesIn };
   }
 

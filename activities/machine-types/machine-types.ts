@@ -66,13 +66,13 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      * to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     followTransition: (request: FollowTransitionRequest): Promise<FollowedTransition> =>
-      withGracefulCancel(async (asked) => {
+      withGracefulCancel(async (cancelRequested) => {
         const context = await contextAt(request);
         const reached = cache.versionsOf('pools', 'vms', 'vmis');
         const operationVersion = refuseRestored(request, context.authority, reached);
         const method = new TransitionMethod({ ...options, contexts, context, request });
         const pace = { idleMs: Infinity, idleSince: null, reportMs: request.reportMs };
-        const { changes, plan } = await method.carryOut({ ...options, ...pace, asked }, operationVersion);
+        const { changes, plan } = await method.carryOut({ ...options, ...pace, cancelRequested }, operationVersion);
         onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
         const { whyOver } = context.authority;
         return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };
@@ -83,7 +83,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
       checkTypes({ client, cache }, await contextAt(request), request.wanted),
 
     /**
-     * Changes the types of VMs, or marks VMs of which only the VMI has the old type. Safe to run again at any point.
+     * Changes the types of VMs, or marks VMs if only their VMI has the old type. Safe to run again at any point.
      */
     patchMachineTypes: async (request: PatchRequest): Promise<PatchedVms> => {
       const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });

@@ -27,7 +27,7 @@ export interface ClearMarksRequest {
 
 export interface ClearedMarks {
   /** VMs that the API server refused to change. */
-  kept: { vm: string; why: string }[];
+  kept: { vm: string; message: string }[];
   minVersions: ResourceVersions;
 }
 
@@ -75,10 +75,10 @@ export async function clearMarks(
       await retryOnConflict(write, { tries: TRIES, isRace: isRefusal });
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // A transition does not wait for a VM that can't be written any more.
+      // A transition does not wait for a VM that can no longer be written.
       const vm = `${view.namespace}/${view.name}`;
-      log.warn('a label could not be cleared', { vm, why: error.message });
-      kept.push({ vm, why: `its label could not be removed: ${error.message}` });
+      log.warn('a label could not be cleared', { vm, message: error.message });
+      kept.push({ vm, message: `its label could not be removed: ${error.message}` });
     }
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));

@@ -31,7 +31,7 @@ export interface Unpatched {
     | 'Changed'
     /** The API server refuses the change. */
     | 'Failed';
-  why: string;
+  message: string;
 }
 
 /** What the types of these VMs or pools were changed from and to; null for a default. For `drover history`. */
@@ -86,7 +86,7 @@ export class MachineTypePatcher {
       } catch (error) {
         if (!isRefusal(error)) throw error;
         const isLastWord = tries > 1 && !isConflict(error) && !isTransient(error);
-        if (isLastWord || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
+        if (isLastWord || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', message: error.message };
         const now = await this.#read(vm);
         if (now !== undefined && now.uid !== vm.uid) return null;
         vm = now;
@@ -108,14 +108,14 @@ export class MachineTypePatcher {
   }
 
   /**
-   * Handles a VM that needs no patch any more: an earlier attempt whose result was lost has done it, or someone else.
+   * Handles a VM that no longer needs a patch: an earlier attempt whose result was lost has done it, or someone else.
    */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.context.rules.ref;
     if (vm.transition?.id === id) this.#count(vm, vm.transition);
     // For a deferred VM, the next look tells what holds it.
     else if (need !== 'deferred' && vm.machineType !== first.machineType)
-      return { vm: key, end: 'Changed', why: `its type was changed meanwhile` };
+      return { vm: key, end: 'Changed', message: `its type was changed meanwhile` };
     return null;
   }
 
@@ -130,7 +130,7 @@ export class MachineTypePatcher {
     const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
     const record = newRecord(vm, vmi, { id, ...nameIn(context), to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
-    // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
+    // A mark that an earlier transition has left behind no longer has an effect, so it is removed.
     const leftBehind = vm.transitionMark === null ? undefined : null;
     const written = await this.#patch(vm, { record, machineType: wanted, mark: marks ? id : leftBehind });
     const isNew = vm.transition?.id !== id;
@@ -156,7 +156,7 @@ export class MachineTypePatcher {
 
   #count({ namespace, name }: VmView, { from, to, vmiType }: TransitionRecord): void {
     this.patched++;
-    // The type of an alias is that of the VMI.
+    // An alias resolves to the type of the VMI.
     const before = (from === to ? vmiType : from) || null;
     const key = JSON.stringify([before, to]);
     const change = this.#changes.get(key) ?? { from: before, to: to || null, vms: [] };

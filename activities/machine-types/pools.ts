@@ -107,8 +107,8 @@ function outcomeOf(
 ): Omit<Unpatched, 'vm'> | null {
   if (recordOf(live.metadata.annotations)?.id === id) return null;
   if (templateTypeOf(live) !== templateTypeOf(pool))
-    return { end: 'Changed', why: 'the type in its template was changed meanwhile' };
-  return isConflict(error) ? null : { end: 'Failed', why: `its template could not be changed: ${error.message}` };
+    return { end: 'Changed', message: 'the type in its template was changed meanwhile' };
+  return isConflict(error) ? null : { end: 'Failed', message: `its template could not be changed: ${error.message}` };
 }
 
 const eventOf = ({ from, to }: TransitionRecord, requestedBy: string): PoolEvent => ({

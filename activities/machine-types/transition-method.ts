@@ -105,7 +105,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       isEnding ||
       authority.whyOver !== null ||
       isTripped(failed, Math.min(mayFail, this.#context.rules.transition.maxFailures));
-    return this.#isEnding ? { stop: 'stopped', why: 'no further VM may be touched' } : null;
+    return this.#isEnding ? { stop: 'stopped', message: 'no further VM may be touched' } : null;
   }
 
   protected async plan(look: RunLook): Promise<TransitionPlan> {
@@ -170,7 +170,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 }
 
-/** The operation says how many, whatever the run was started with; of which VMs it is a percentage, the run. */
+/** The operation says how many, whatever the run was started with; the run says which VMs a percentage refers to. */
 function atOnceIn({ cache, context: { rules }, request }: TransitionMethodOptions): number {
   let within = 0;
   for (const { namespace } of cache.vms.values()) if (rules.scope.isWithin(namespace)) within++;

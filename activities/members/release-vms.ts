@@ -18,9 +18,9 @@ import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
-import { letGoOn } from '../power/pause.ts';
+import { unpauseStandby } from '../power/pause.ts';
 
-/** Creates the activity by which a pool or a set lets go of its VMs. */
+/** Creates the activity that releases VMs of a pool or a set. */
 export function createReleaseActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /**
@@ -60,7 +60,8 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
   async function goOn(vm: Stored): Promise<void> {
     const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
     const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at));
-    if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm))) await letGoOn(client, vm, vmi);
+    if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)))
+      await unpauseStandby(client, vm, vmi);
   }
 }
 

@@ -38,7 +38,7 @@ interface ScaleInOptions extends ActivityOptions {
   places: DisruptionClaims;
 }
 
-/** Creates the activities by which VMs leave their owner: deleted, with or without their disks, or halted before. */
+/** Creates the activities that delete VMs of an owner, with or without their disks, or halt them first. */
 export function createScaleInActivities({ client, cache, places, concurrency }: ScaleInOptions) {
   return {
     /**
@@ -54,7 +54,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
     ): Promise<Done> => {
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const { members } = kindOfOwner(key);
-      const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
+      const isWanted = leaving.recheckFor(keepDisks ? 'deleteKeepingDisks' : 'delete');
       const remove = async (vm: Target): Promise<Acted> => {
         if (cause.because === 'Surge')
           return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
@@ -90,7 +90,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       planned: ResourceVersions = {},
     ): Promise<Done> => {
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
-      const isWanted = leaving.asking('halt');
+      const isWanted = leaving.recheckFor('halt');
       const halt = async (vm: Target): Promise<Acted> => {
         const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           // One that was marked before keeps its mark, which says why it leaves.
@@ -153,7 +153,7 @@ class LeavingVms extends Tally {
   readonly left: Target[] = [];
   #hasCaughtUp = false;
   /** Asks again whether the VMs together are still to leave, by their owner's state at that time. */
-  readonly #asked = sharedCall(() => this.#askAgain());
+  readonly #rechecked = sharedCall(() => this.#recheck());
 
   constructor(client: KubeClient, cache: ClusterCache, key: OwnerKey, leaving: Leaving) {
     super(client, key);
@@ -162,10 +162,10 @@ class LeavingVms extends Tally {
   }
 
   /** Returns what asks, for each VM right before it leaves in this way, whether it still is to. */
-  asking(way: WayOut): (member: SeenMember) => Promise<boolean> {
+  recheckFor(way: WayOut): (member: SeenMember) => Promise<boolean> {
     return async (member) => {
-      const { owner, why } = await this.#asked();
-      const reason = why ?? (await this.#whyNot(member, way, owner!));
+      const { owner, message } = await this.#rechecked();
+      const reason = message ?? (await this.#whyNot(member, way, owner!));
       if (reason !== null) log.info('a VM that was to leave stays', { owner: this.key.name, uid: member.uid, reason });
       return reason === null;
     };
@@ -187,19 +187,19 @@ class LeavingVms extends Tally {
     return now?.uid === vm.uid ? vmi : null;
   }
 
-  async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
+  async #recheck(): Promise<{ owner: StoredVmOwner | undefined; message: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
     const owner = await this.ownerNow();
-    const why = (): string | null =>
+    const message = (): string | null =>
       removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.key, owner, role), leaving: vms }) ??
       (isLate(this.key, cause) ? whyOvertaken(this.#cache, this.key, owner as StoredPool, this.#leaving) : null);
     // This worker's cache may be older than the plan.
-    if (why() !== null && !this.#hasCaughtUp) {
+    if (message() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
       this.#hasCaughtUp = true;
     }
-    return { owner, why: why() };
+    return { owner, message: message() };
   }
 
   note(vm: Target, acted: OwnedActResult): Acted {
@@ -219,7 +219,7 @@ class LeavingVms extends Tally {
   /** Records Events on their owner, which say why just these leave if users have asked for them. */
   tell(verb: 'Delete' | 'Halt'): Promise<void> {
     const whys: Partial<Record<RemovalCause['because'], string>> = { Named: BY_NAME, Surge: NOT_NEEDED };
-    const why = whys[this.#leaving.cause.because];
-    return this.report(verb, why === undefined ? '' : `: ${why}`);
+    const message = whys[this.#leaving.cause.because];
+    return this.report(verb, message === undefined ? '' : `: ${message}`);
   }
 }

@@ -33,7 +33,7 @@ interface AdoptReturnedOptions {
   role: 'Standby' | null;
 }
 
-/** Creates the activity by which VMs that a backup has brought back without their owner become their pool's again. */
+/** Creates the activity that re-adopts VMs that a backup restored without their owner. */
 export function createReturnActivities({ client, concurrency }: ActivityOptions) {
   return {
     /**

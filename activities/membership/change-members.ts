@@ -27,14 +27,14 @@ import type { PoolKey } from '../owners/owner-key.ts';
 import { handOver } from './hand-over.ts';
 import { MembersRun } from './members-run.ts';
 
-/** `report`: null if the pool is asked for nothing any more. `minVersions`: what a later plan must have seen. */
+/** `report`: null if nothing is requested of the pool any longer. `minVersions`: what a later plan must have seen. */
 export interface MembersChanged {
   report: MembersReport | null;
   minVersions: ResourceVersions;
 }
 
 type Change = MembershipChange & ListedChange;
-type Request = Extract<ReadRequest<ListedRequest>, { asked: object }>;
+type Request = Extract<ReadRequest<ListedRequest>, { body: object }>;
 
 /**
  * Carries out what the request on the pool asks for. If that is about VMs by their names, the pool is told before which
@@ -51,7 +51,7 @@ interface Looked {
   name: string;
   /** Undefined if it is gone. */
   vm: Vm | undefined;
-  why: string | null;
+  message: string | null;
 }
 
 class ListedRun extends MembersRun {
@@ -63,9 +63,9 @@ class ListedRun extends MembersRun {
     // What else is asked for, the next plan judges.
     if (left !== null) await this.#end(left);
     if (left !== null || found === null || 'fault' in found) return null;
-    const { asked, ...rest } = found;
-    if (isHandover(asked)) return handOver(this, { ...rest, asked });
-    const listed = { ...rest, asked };
+    const { body, ...rest } = found;
+    if (isHandover(body)) return handOver(this, { ...rest, body });
+    const listed = { ...rest, body };
     const change = await this.#begin(listed);
     if (change !== null) {
       await this.#move(change);
@@ -79,48 +79,48 @@ class ListedRun extends MembersRun {
    * attempt may have recorded it. Null if none are to move, or the pool has another request meanwhile.
    */
   #begin(request: Request): Promise<Change | null> {
-    const { asked, digest, by } = request;
+    const { body, digest, by } = request;
     return retryOnConflict(async () => {
-      const pool = await this.askedPool(digest);
+      const pool = await this.requestedPool(digest);
       if (pool === undefined) return null;
       if (membershipChangeOf(pool) !== null) {
         const begun = listedChangeOf(pool);
-        return begun?.request === digest ? onlyAsked(begun, asked) : null;
+        return begun?.request === digest ? onlyRequested(begun, body) : null;
       }
-      const looked = await this.#look(pool, asked);
-      const vms = looked.flatMap(({ vm, why }) =>
-        why === null ? [{ name: vm!.metadata.name, uid: vm!.metadata.uid }] : [],
+      const looked = await this.#look(pool, body);
+      const vms = looked.flatMap(({ vm, message }) =>
+        message === null ? [{ name: vm!.metadata.name, uid: vm!.metadata.uid }] : [],
       );
       if (vms.length === 0) return null;
       const { replicas } = pool.spec;
-      if (asked.action === 'detach' && isCounted(asked) && replicas < vms.length) {
-        const why = `the pool wants ${replicas} VMs, and can't want ${vms.length} less`;
-        for (const { name } of vms) this.refused.set(name, why);
+      if (body.action === 'detach' && isCounted(body) && replicas < vms.length) {
+        const message = `the pool wants ${replicas} VMs, and can't want ${vms.length} less`;
+        for (const { name } of vms) this.refused.set(name, message);
         return null;
       }
       const at = new Date(this.client.clock.now()).toISOString();
-      const change: Change = { kind: asked.action, isCounted: isCounted(asked), vms, request: digest, by, at };
+      const change: Change = { kind: body.action, isCounted: isCounted(body), vms, request: digest, by, at };
       await this.write(pool, changeAnnotation(change));
       return change;
     });
   }
 
   /** Looks at each VM that is asked for. */
-  async #look(pool: StoredPool, asked: ListedRequest): Promise<Looked[]> {
+  async #look(pool: StoredPool, body: ListedRequest): Promise<Looked[]> {
     const { namespace } = this.key;
     const found = new Map<string, Vm | undefined>();
-    await this.onEach(asked.vms, async (name) => {
+    await this.onEach(body.vms, async (name) => {
       const vm = await liveVm(this.client, { namespace, name });
       this.saw({ vms: vm?.metadata.resourceVersion });
       found.set(name, vm);
     });
-    const kind = asked.action;
-    return asked.vms.map((name, index): Looked => {
+    const kind = body.action;
+    return body.vms.map((name, index): Looked => {
       const vm = found.get(name);
-      if (vm === undefined || (asked.uids?.[index] ?? vm.metadata.uid) !== vm.metadata.uid)
-        return { name, vm: undefined, why: 'is gone' };
-      if (hasMoved(kind, pool, vm)) return { name, vm, why: 'moved' };
-      return { name, vm, why: whyNotMoved({ kind, isCounted: isCounted(asked) }, pool, vm) };
+      if (vm === undefined || (body.uids?.[index] ?? vm.metadata.uid) !== vm.metadata.uid)
+        return { name, vm: undefined, message: 'is gone' };
+      if (hasMoved(kind, pool, vm)) return { name, vm, message: 'moved' };
+      return { name, vm, message: whyNotMoved({ kind, isCounted: isCounted(body) }, pool, vm) };
     });
   }
 
@@ -141,12 +141,12 @@ class ListedRun extends MembersRun {
    */
   async #end(change: Change): Promise<void> {
     const { kind, vms, request } = change;
-    const asked = { action: kind, vms: vms.map(({ name }) => name), uids: vms.map(({ uid }) => uid) };
+    const body = { action: kind, vms: vms.map(({ name }) => name), uids: vms.map(({ uid }) => uid) };
     await retryOnConflict(async () => {
       const pool = await this.pool();
       if (pool === undefined || listedChangeOf(pool)?.request !== request) return;
-      const moved = (await this.#look(pool, asked)).filter(
-        ({ vm, why }) => why === 'moved' || (kind === 'detach' && vm === undefined),
+      const moved = (await this.#look(pool, body)).filter(
+        ({ vm, message }) => message === 'moved' || (kind === 'detach' && vm === undefined),
       );
       const added = kind === 'adopt' ? moved.length : -moved.length;
       const isToCount = change.isCounted && !isOfEarlierPool(change, pool);
@@ -161,26 +161,26 @@ class ListedRun extends MembersRun {
     this.saw({ vmis: vmi?.metadata.resourceVersion });
   }
 
-  async #report({ asked, digest }: Request): Promise<MembersReport | null> {
+  async #report({ body, digest }: Request): Promise<MembersReport | null> {
     const pool = await this.pool();
     if (pool === undefined) return null;
-    const looked = await this.#look(pool, asked);
-    const others = looked.filter(({ why }) => why !== 'moved');
-    const moved = looked.flatMap(({ name, why }) => (why === 'moved' ? [name] : []));
+    const looked = await this.#look(pool, body);
+    const others = looked.filter(({ message }) => message !== 'moved');
+    const moved = looked.flatMap(({ name, message }) => (message === 'moved' ? [name] : []));
     await this.onEach(moved, (name) => this.#sawVmi(name));
     return {
       digest,
       moved,
-      faults: others.map(({ name, why }) => ({
+      faults: others.map(({ name, message }) => ({
         vm: name,
-        why: this.refused.get(name) ?? `it ${why ?? 'has changed meanwhile: ask again'}`,
+        message: this.refused.get(name) ?? `it ${message ?? 'has changed meanwhile: ask again'}`,
       })),
     };
   }
 }
 
 /** The annotation may be written by users who may not have VMs moved. */
-const onlyAsked = (change: Change, { vms, uids }: ListedRequest): Change => ({
+const onlyRequested = (change: Change, { vms, uids }: ListedRequest): Change => ({
   ...change,
   vms: change.vms.filter(({ name, uid }) => {
     const index = vms.indexOf(name);
@@ -188,5 +188,5 @@ const onlyAsked = (change: Change, { vms, uids }: ListedRequest): Change => ({
   }),
 });
 
-const isCounted = (asked: ListedRequest): boolean =>
-  asked.action === 'adopt' ? asked.keepReplicas !== true : asked.decrement === true;
+const isCounted = (body: ListedRequest): boolean =>
+  body.action === 'adopt' ? body.keepReplicas !== true : body.decrement === true;

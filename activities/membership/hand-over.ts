@@ -16,10 +16,10 @@ const RACES: readonly ((error: unknown) => boolean)[] = [isConflict, isAlreadyEx
  */
 export async function handOver(
   run: MembersRun,
-  { asked, ...request }: FoundRequest & { asked: HandoverRequest },
+  { body, ...request }: FoundRequest & { body: HandoverRequest },
 ): Promise<MembersReport | null> {
   try {
-    return await (asked.action === 'takeover' ? takeOver(run, asked, request) : release(run, request));
+    return await (body.action === 'takeover' ? takeOver(run, body, request) : release(run, request));
   } catch (error) {
     // What another client has written meanwhile, the next attempt sees.
     if (!isRefusal(error) || RACES.some((isRace) => isRace(error))) throw error;

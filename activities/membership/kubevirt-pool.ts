@@ -28,7 +28,7 @@ const isConfirmed = (pool: Theirs | undefined): boolean =>
   pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
 
 /** Refuses a takeover or a release as it is now. */
-export const refusal = (why: string): ActRefused => new ActRefused('FailedDependency', why);
+export const refusal = (message: string): ActRefused => new ActRefused('FailedDependency', message);
 
 /** The KubeVirt pool that has the name of a drover pool. */
 export class KubeVirtPoolOf {
@@ -75,8 +75,8 @@ export class KubeVirtPoolOf {
     return retryOnConflict(async () => {
       const pool = await this.get();
       if (pool !== undefined && pausedPoolOf(pool)?.request === request && pool.spec.paused === true) return pool;
-      const why = whyNot(pool);
-      if (pool === undefined || why !== null) throw refusal(why ?? `KubeVirt pool ${this.#key.name} is gone`);
+      const message = whyNot(pool);
+      if (pool === undefined || message !== null) throw refusal(message ?? `KubeVirt pool ${this.#key.name} is gone`);
       return this.#patch(pausingPatch(pool, request));
     });
   }
@@ -128,12 +128,12 @@ export class KubeVirtPoolOf {
     });
   }
 
-  async #until(isSo: (pool: Theirs | undefined) => boolean, why: string): Promise<Theirs | undefined> {
+  async #until(isSo: (pool: Theirs | undefined) => boolean, message: string): Promise<Theirs | undefined> {
     const deadline = Date.now() + TIMEOUT_MS;
     for (;;) {
       const pool = await this.get();
       if (isSo(pool)) return pool;
-      if (Date.now() >= deadline) throw refusal(why);
+      if (Date.now() >= deadline) throw refusal(message);
       await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
     }
   }

@@ -39,7 +39,7 @@ export async function currentRevisions(run: MembersRun, { spec }: Theirs): Promi
 }
 
 /**
- * Deletes the revisions of a KubeVirt pool that has no VMs any more: they would stay when it is deleted without its
+ * Deletes the revisions of a KubeVirt pool that no longer has VMs: they would stay when it is deleted without its
  * VMs, and KubeVirt takes a revision for that of a later pool by its name alone.
  */
 export async function deleteRevisionsOf(run: MembersRun, { metadata: { uid } }: Theirs): Promise<void> {

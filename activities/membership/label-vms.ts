@@ -19,7 +19,7 @@ import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import { letGoOn } from '../power/pause.ts';
+import { unpauseStandby } from '../power/pause.ts';
 
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {
@@ -27,7 +27,7 @@ interface Labelled {
   minVersions: ResourceVersions;
 }
 
-/** Creates the activities by which labels follow ownership that another client has changed. */
+/** Creates the activities that correct labels after another client has changed the owner. */
 export function createLabelActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
@@ -43,12 +43,12 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
       return report(key, done, 'SuccessfulAttach', 'Attached');
     },
 
-    /** Takes the pool's labels and marks off VMs, and their VMIs, that nothing controls any more. */
+    /** Takes the pool's labels and marks off VMs, and their VMIs, that no longer have a controller. */
     unlabelVms: async (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> => {
       const done = await onEach(key, vms, {
         isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
         patchOf: ({ metadata }) => asFormer(key.name, metadata),
-        before: (vm, vmi) => letGoOn(client, vm, vmi),
+        before: (vm, vmi) => unpauseStandby(client, vm, vmi),
       });
       return report(key, done, 'SuccessfulDetach', 'Detached');
     },

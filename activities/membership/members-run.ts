@@ -49,7 +49,7 @@ export class MembersRun {
   }
 
   /** Returns the pool as long as it stays, and is asked for this without an answer; else undefined. */
-  async askedPool(digest: string): Promise<StoredPool | undefined> {
+  async requestedPool(digest: string): Promise<StoredPool | undefined> {
     const pool = await this.pool();
     return pool !== undefined && !isGoing(pool) && membershipRequestOf(pool)?.digest === digest ? pool : undefined;
   }

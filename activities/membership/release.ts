@@ -36,12 +36,12 @@ export async function release(
   { digest, by }: Pick<FoundRequest, 'digest' | 'by'>,
 ): Promise<MembersReport | null> {
   const kubeVirt = await KubeVirtPoolOf.find(run);
-  const ours = await run.askedPool(digest);
+  const ours = await run.requestedPool(digest);
   if (ours === undefined) return null;
   const theirs = await kubeVirt.staying();
   const vms = (await ownVms(run)).map(({ vm }) => vm);
-  const why = whyNotReleased(ours, theirs, vms);
-  if (why !== null) throw refusal(why);
+  const message = whyNotReleased(ours, theirs, vms);
+  if (message !== null) throw refusal(message);
   const change = membershipChangeOf(ours);
   if (change === null || change === 'unreadable' || change.kind !== 'release') {
     const at = new Date(run.client.clock.now()).toISOString();
@@ -90,8 +90,8 @@ async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, diges
   const revision = await revisionFor(run, theirs);
   const vms = (await ownVms(run)).map(({ vm }) => vm);
   for (const vm of vms) {
-    const why = whyNoMatch(theirs, vm);
-    if (why !== null) throw refusal(`vm ${vm.metadata.name} ${why}`);
+    const message = whyNoMatch(theirs, vm);
+    if (message !== null) throw refusal(`vm ${vm.metadata.name} ${message}`);
   }
   await run.moveEach(
     vms.map(({ metadata }) => metadata),
@@ -99,7 +99,7 @@ async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, diges
     (now) => membershipRequestOf(now)?.digest === digest,
   );
   for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be released: ${message}`);
-  if ((await run.askedPool(digest)) === undefined) return false;
+  if ((await run.requestedPool(digest)) === undefined) return false;
   const left = (await ownVms(run)).map(({ vm }) => vm.metadata.name);
   if (left.length > 0)
     throw refusal(
@@ -111,7 +111,7 @@ async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, diges
 /** Lets KubeVirt's pool continue if that changes no VM, and says which it would. */
 async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): Promise<MembersReport | null> {
   const theirs = await kubeVirt.get();
-  if (theirs === undefined || (await run.askedPool(digest)) === undefined) return null;
+  if (theirs === undefined || (await run.requestedPool(digest)) === undefined) return null;
   await deleteOwnRevisions(run);
   const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
   const othersThan = async (pool: Theirs): Promise<Vm[]> => restartedByKubeVirt(vms, await currentRevisions(run, pool));

@@ -50,8 +50,8 @@ export class RoleRecord {
         uids.set(name, (await this.#liveVm(name))?.metadata.uid);
         return 'done';
       };
-      const asked = names.map((name) => ({ name }));
-      outcomeOf(await tryEach(asked, find, { most: CONCURRENCY }));
+      const items = names.map((name) => ({ name }));
+      outcomeOf(await tryEach(items, find, { most: CONCURRENCY }));
       return announced(status?.roles, { names, role, at: this.#now }, (name) => uids.get(name));
     });
   }

@@ -17,20 +17,20 @@ import type { MembersRun } from './members-run.ts';
 const ROUNDS = 5;
 
 type Theirs = Stored<KubeVirtPool>;
-type Asked = Extract<HandoverRequest, { action: 'takeover' }>;
+type TakeoverRequest = Extract<HandoverRequest, { action: 'takeover' }>;
 
 /** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if it is no longer requested. */
 export async function takeOver(
   run: MembersRun,
-  asked: Asked,
+  request: TakeoverRequest,
   { digest }: Pick<FoundRequest, 'digest'>,
 ): Promise<MembersReport | null> {
   const kubeVirt = await KubeVirtPoolOf.find(run);
   const theirs = await kubeVirt.get();
   // Without it, all VMs are here that there are.
-  if (theirs !== undefined && theirs.metadata.uid === asked.uid && theirs.metadata.deletionTimestamp === undefined) {
+  if (theirs !== undefined && theirs.metadata.uid === request.uid && theirs.metadata.deletionTimestamp === undefined) {
     try {
-      await moveAll(run, kubeVirt, asked, digest);
+      await moveAll(run, kubeVirt, request, digest);
     } catch (error) {
       const own = await run.controlledBy(VirtualMachinePools, run.key.uid);
       // Nothing has come of it: KubeVirt's pool continues.
@@ -41,24 +41,29 @@ export async function takeOver(
   return retryOnConflict(() => end(run, digest));
 }
 
-async function moveAll(run: MembersRun, kubeVirt: KubeVirtPoolOf, asked: Asked, digest: string): Promise<void> {
+async function moveAll(
+  run: MembersRun,
+  kubeVirt: KubeVirtPoolOf,
+  request: TakeoverRequest,
+  digest: string,
+): Promise<void> {
   const { name } = run.key;
   const isMeant = (now: Theirs | undefined): boolean =>
-    now?.metadata.uid === asked.uid && now?.metadata.generation === asked.generation;
-  if ((await run.askedPool(digest)) === undefined) return;
+    now?.metadata.uid === request.uid && now?.metadata.generation === request.generation;
+  if ((await run.requestedPool(digest)) === undefined) return;
   const theirs = await kubeVirt.pause(digest, (now) =>
     isMeant(now) ? null : `KubeVirt pool ${name} was changed meanwhile: run the command again`,
   );
   await kubeVirt.untilPaused();
   for (let round = 0; round < ROUNDS; round++) {
-    const pool = await run.askedPool(digest);
+    const pool = await run.requestedPool(digest);
     const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
     if (pool === undefined) return;
     if (vms.length === 0) return deleteEmptied(run, kubeVirt, theirs, digest);
     const own = (await run.controlledBy(VirtualMachinePools, run.key.uid)).length;
     const moving = vms.map(({ vm }) => vm);
-    const why = whyNotTakenOver(theirs, moving, { own, wanted: pool.spec.replicas });
-    if (why !== null) throw refusal(why);
+    const message = whyNotTakenOver(theirs, moving, { own, wanted: pool.spec.replicas });
+    if (message !== null) throw refusal(message);
     await run.moveEach(
       moving.map(({ metadata }) => metadata),
       (read) => joinPatches(pool, read, theirs.metadata.uid, run.client.clock.now()),
@@ -74,7 +79,7 @@ const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs
   retryOnConflict(async () => {
     const { uid, name } = theirs.metadata;
     const now = await kubeVirt.get();
-    if (now?.metadata.uid !== uid || (await run.askedPool(digest)) === undefined) return;
+    if (now?.metadata.uid !== uid || (await run.requestedPool(digest)) === undefined) return;
     const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);
     if (made.length > 0 || now.spec.paused !== true) {
       const which = made.length === 0 ? '' : `, which has made ${formatNames(made)}`;
@@ -86,7 +91,7 @@ const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs
 
 /** Lets drover's pool continue, which has all VMs. A plan that has not seen them all would make others. */
 async function end(run: MembersRun, digest: string): Promise<MembersReport | null> {
-  const pool = await run.askedPool(digest);
+  const pool = await run.requestedPool(digest);
   if (pool === undefined) return null;
   const members = await run.controlledBy(VirtualMachinePools, run.key.uid);
   for (const { vm, vmi } of members) run.saw({ vms: vm.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });

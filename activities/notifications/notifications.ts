@@ -31,7 +31,7 @@ export interface DroppedNotices {
   count: number;
   /** One of them. */
   first: Outgoing;
-  why: string;
+  message: string;
 }
 
 /** What a delivery has come to. */
@@ -39,7 +39,7 @@ export interface Delivered {
   /** Ids of the events that need not be sent again. */
   ids: string[];
   refused: DroppedNotices | null;
-  /** No worker knows this receiver any more. */
+  /** This receiver is no longer configured on any worker. */
   isUnknown: boolean;
 }
 
@@ -88,7 +88,7 @@ export function createNotificationActivities(options: NotificationOptions) {
         }
         if (posted.outcome === 'Refused') {
           const { count = 0, first = part[0]! } = delivered.refused ?? {};
-          delivered.refused = { count: count + 1, first, why: posted.why };
+          delivered.refused = { count: count + 1, first, message: posted.message };
         }
         delivered.ids.push(...part.map(eventIdOf));
       }
@@ -96,11 +96,11 @@ export function createNotificationActivities(options: NotificationOptions) {
     },
 
     /** Counts what was dropped, and records an Event about it. */
-    async tellDropped(receiver: string, { count, first, why }: DroppedNotices): Promise<void> {
+    async tellDropped(receiver: string, { count, first, message }: DroppedNotices): Promise<void> {
       onNotified(receiver, 'Dropped', count);
-      log.error('a receiver was not told', { receiver, count, type: first.type, ...first.about, why });
+      log.error('a receiver was not told', { receiver, count, type: first.type, ...first.about, message });
       const others = count === 1 ? '' : `, and ${count - 1} more`;
-      const note = `receiver ${receiver} was not told of ${first.type} since ${first.since}${others}: ${why}`;
+      const note = `receiver ${receiver} was not told of ${first.type} since ${first.since}${others}: ${message}`;
       await record(client, first, { reason: 'NotificationDropped', note, id: `${receiver}-${first.id.slice(0, 12)}` });
     },
 
@@ -108,7 +108,7 @@ export function createNotificationActivities(options: NotificationOptions) {
     tryReceivers: async (id: string): Promise<Record<string, string>> => {
       const tried = receivers().map(async (receiver) => {
         const posted = await send(receiver, [testEvent(cluster, id, new Date())]);
-        return [receiver.name, posted.outcome === 'Taken' ? '' : posted.why] as const;
+        return [receiver.name, posted.outcome === 'Taken' ? '' : posted.message] as const;
       });
       return Object.fromEntries(await Promise.all(tried));
     },
@@ -124,17 +124,17 @@ export type NotificationActivities = ReturnType<typeof createNotificationActivit
 function unknownReceiver(name: string): Delivered {
   const { scheduledTimestampMs } = Context.current().info;
   if (Date.now() - scheduledTimestampMs > UNKNOWN_MS) return { ids: [], refused: null, isUnknown: true };
-  throw failureOf(name, { why: 'this worker has no such receiver in its file' });
+  throw failureOf(name, { message: 'this worker has no such receiver in its file' });
 }
 
 /** Temporal's Web UI shows it with the activity that waits. */
 function failureOf(
   receiver: string,
-  { why, retryAfterMs }: { why: string; retryAfterMs?: number },
+  { message, retryAfterMs }: { message: string; retryAfterMs?: number },
 ): ApplicationFailure {
   const { attempt } = Context.current().info;
   const nextRetryDelay = retryAfterMs ?? Math.min(DELAY.first * 2 ** (attempt - 1), DELAY.longest);
-  return ApplicationFailure.create({ type: 'NotTaken', message: `receiver ${receiver}: ${why}`, nextRetryDelay });
+  return ApplicationFailure.create({ type: 'NotTaken', message: `receiver ${receiver}: ${message}`, nextRetryDelay });
 }
 
 async function recordEvents(client: KubeClient, outgoing: readonly Outgoing[]): Promise<Delivered> {

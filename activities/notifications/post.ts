@@ -14,9 +14,9 @@ const MAX_RETRY_AFTER_MS = 30 * 60_000;
 export type Posted =
   | { outcome: 'Taken' }
   /** This content is refused, and would be again. */
-  | { outcome: 'Refused'; why: string }
+  | { outcome: 'Refused'; message: string }
   /** `retryAfterMs`: how long the receiver asks to wait, in milliseconds. */
-  | { outcome: 'Failed'; why: string; retryAfterMs?: number };
+  | { outcome: 'Failed'; message: string; retryAfterMs?: number };
 
 /** Sends a parcel to a receiver. Never throws for what the receiver does. */
 export type Post = (receiver: Receiver, parcel: Parcel) => Promise<Posted>;
@@ -46,8 +46,8 @@ export const postByHttp =
       return postedBy(answer, origin);
     } catch (error) {
       const { message, code, name } = error as Error & { code?: string };
-      const why = name === 'TimeoutError' ? `it takes longer than ${deadlineMs / 1_000} s` : message || code;
-      return { outcome: 'Failed', why: `${origin} does not answer: ${why || 'no answer'}` };
+      const answer = name === 'TimeoutError' ? `it takes longer than ${deadlineMs / 1_000} s` : message || code;
+      return { outcome: 'Failed', message: `${origin} does not answer: ${answer || 'no answer'}` };
     } finally {
       await dispatcher.destroy();
     }
@@ -55,13 +55,13 @@ export const postByHttp =
 
 function postedBy({ statusCode, headers }: Dispatcher.ResponseData, origin: string): Posted {
   if (statusCode >= 200 && statusCode < 300) return { outcome: 'Taken' };
-  const why = `${origin} answers ${statusCode}`;
-  if (OF_CONTENT.has(statusCode)) return { outcome: 'Refused', why };
+  const answer = `${origin} answers ${statusCode}`;
+  if (OF_CONTENT.has(statusCode)) return { outcome: 'Refused', message: answer };
   if (statusCode >= 300 && statusCode < 400)
-    return { outcome: 'Failed', why: `${why}: redirects are not followed, give the address that it leads to` };
+    return { outcome: 'Failed', message: `${answer}: redirects are not followed, give the address that it leads to` };
   const after = headers['retry-after'];
   const retryAfterMs = waitOf(Array.isArray(after) ? after[0] : after, Date.now());
-  return { outcome: 'Failed', why, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  return { outcome: 'Failed', message: answer, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
 /** Reads `Retry-After`, seconds or a date, in milliseconds. */

@@ -53,8 +53,8 @@ export class Authority {
       throw refused(`this is not the run of the ${asText(ref)}, whose workflow is ${runs.runId(ref)}`);
     const operation = isRef(ref) ? await liveOperation(client, ref) : undefined;
     if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${asText(ref)}`);
-    const why = operation === undefined ? null : whyRefused(operation, action);
-    if (why !== null && isFresh) throw refused(`the ${asText(ref)} ${why}`);
+    const message = operation === undefined ? null : whyRefused(operation, action);
+    if (message !== null && isFresh) throw refused(`the ${asText(ref)} ${message}`);
     return new Authority(cache, claimed, operation);
   }
 
@@ -105,6 +105,6 @@ const asText = (ref: OperationRef): string =>
     : 'VirtualMachineOperation that the run names';
 
 /** A failure that ends the run. `why`: a sentence without a full stop. */
-export const runRefused = (why: string): ApplicationFailure => ApplicationFailure.nonRetryable(why, 'Refused');
+export const runRefused = (message: string): ApplicationFailure => ApplicationFailure.nonRetryable(message, 'Refused');
 
-const refused = (why: string): ApplicationFailure => runRefused(`${why}: make one, and drover carries it out`);
+const refused = (message: string): ApplicationFailure => runRefused(`${message}: make one, and drover carries it out`);

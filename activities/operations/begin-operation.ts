@@ -9,7 +9,7 @@ import { limitsOf } from '../../decisions/operations/limits.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { PowerRunInput, RunInput } from '../../decisions/operations/run-input.ts';
 import type { OperationScope } from '../../decisions/operations/scope.ts';
-import type { Standing } from '../../decisions/operations/status.ts';
+import type { ObservedRun } from '../../decisions/operations/status.ts';
 import { whyAborted } from '../../decisions/operations/steer.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
@@ -25,7 +25,7 @@ import { writeOperationStatus } from './write-status.ts';
 
 /** What is to be done for an operation now. */
 export type Beginning =
-  /** There is no such operation: it is deleted, or never was. */
+  /** The operation does not exist: it was deleted, or never existed. */
   | { is: 'missing' }
   /** `deleteAt`: when it is to be deleted, in milliseconds since the epoch; null if never. */
   | { is: 'over'; deleteAt: number | null }
@@ -54,9 +54,9 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   const operation = await liveOperation(client, ref);
   if (operation === undefined || cache.isLeft(ref.namespace ?? '')) return { is: 'missing' };
   if (operation.status?.completionTime !== undefined) return over(operation);
-  const write = (known: StoredOperation, end: Standing['end']) =>
+  const write = (known: StoredOperation, end: ObservedRun['end']) =>
     writeOperationStatus(client, ref, known, { progress: null, end, workflowId });
-  const finish = async (known: StoredOperation, end: NonNullable<Standing['end']>): Promise<Beginning> => {
+  const finish = async (known: StoredOperation, end: NonNullable<ObservedRun['end']>): Promise<Beginning> => {
     const written = await write(known, end);
     return written === undefined ? { is: 'missing' } : over(written);
   };
@@ -88,16 +88,16 @@ function neededFor(operation: StoredOperation): ResourceVersions {
 const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: lifetimeEndsAt(operation) });
 
 /** Returns how an operation ends that has not begun, and is not to; null if it is to begin. */
-function endBeforeStart(operation: StoredOperation): Standing['end'] {
+function endBeforeStart(operation: StoredOperation): ObservedRun['end'] {
   if (isRestored(operation)) {
     const message = 'it was made from a copy of an operation that had begun, and is not carried out: make a new one';
     return { reason: 'Restored', message };
   }
-  const why = whyAborted(operation);
-  return why === null ? null : { reason: 'Aborted', message: `no VM was touched: ${why}` };
+  const message = whyAborted(operation);
+  return message === null ? null : { reason: 'Aborted', message: `no VM was touched: ${message}` };
 }
 
-/** Notes on the object which UID it has: a copy of it, by which a backup brings it back, has another. */
+/** Notes on the object which UID it has: a copy that a backup restores has another. */
 async function noteUid(client: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
@@ -105,7 +105,7 @@ async function noteUid(client: KubeClient, operation: StoredOperation): Promise<
   return client.patch<StoredOperation>(operationResource(operation.metadata), operation.metadata, 'merge', patch);
 }
 
-type Choice<Input> = Input | { end: NonNullable<Standing['end']> };
+type Choice<Input> = Input | { end: NonNullable<ObservedRun['end']> };
 
 /** Returns what the run is started with, or how the operation ends instead. */
 function choose(cache: ClusterCache, operation: StoredOperation): Choice<RunInput> {

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { actionReport } from '../../decisions/operations/action-report.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
-import { BY_SPEC, type Standing } from '../../decisions/operations/status.ts';
+import { BY_SPEC, type ObservedRun } from '../../decisions/operations/status.ts';
 import { steeringOf } from '../../decisions/operations/steer.ts';
 import { Changes } from '../cache/changes.ts';
 import type { OperationActivityOptions } from './begin-operation.ts';
@@ -12,11 +12,11 @@ import { writeOperationStatus } from './write-status.ts';
 /** The least time between two writes of the status. */
 const GAP_MS = 1_000;
 /** How often a run is asked at first, and later: a run with thousands of VMs reports much, or nothing new for weeks. */
-const ASK_MS = { first: 200, later: 1_000, most: 30_000 };
+const QUERY_MS = { first: 200, later: 1_000, most: 30_000 };
 /** A run that has told nothing new for so many times as long is asked then. */
 const QUIET_SHARE = 20;
 /** How long asking may take of the time. */
-const ASK_SHARE = 20;
+const QUERY_SHARE = 20;
 const FIRST_MS = 5_000;
 
 /**
@@ -38,7 +38,7 @@ export async function follow(
   let [writtenAt, newsAt] = [0, began];
   try {
     for (let isFirst = true; ; isFirst = false) {
-      const asked = Date.now();
+      const queriedAt = Date.now();
       const run = await runs.state(ref);
       if (run.is === 'missing') return;
       if (isFirst) void runs.over(ref, AbortSignal.any([left.signal, signal])).then(() => changes.poke());
@@ -47,17 +47,17 @@ export async function follow(
         const steering = steeringOf(operation, run.progress);
         if (steering !== null) await runs.tell(ref, { ...steering, by: BY_SPEC });
       }
-      const standing = standingOf(run, runs.workflowId(ref));
-      const isDue = standing !== null && (standing.end !== null || Date.now() >= writtenAt + GAP_MS);
+      const observed = observedOf(run, runs.workflowId(ref));
+      const isDue = observed !== null && (observed.end !== null || Date.now() >= writtenAt + GAP_MS);
       if (operation !== undefined && isDue) {
-        const written = await writeOperationStatus(client, ref, operation, standing);
+        const written = await writeOperationStatus(client, ref, operation, observed);
         writtenAt = Date.now();
         if (written?.metadata.resourceVersion !== operation.metadata.resourceVersion) newsAt = writtenAt;
       }
       if (run.is !== 'running') return;
-      const quiet = Math.min(Math.max((Date.now() - newsAt) / QUIET_SHARE, ASK_MS.later), ASK_MS.most);
-      const every = Date.now() - began < FIRST_MS ? ASK_MS.first : quiet;
-      await changes.next(Math.max(every, (Date.now() - asked) * ASK_SHARE));
+      const quiet = Math.min(Math.max((Date.now() - newsAt) / QUIET_SHARE, QUERY_MS.later), QUERY_MS.most);
+      const every = Date.now() - began < FIRST_MS ? QUERY_MS.first : quiet;
+      await changes.next(Math.max(every, (Date.now() - queriedAt) * QUERY_SHARE));
     }
   } finally {
     changes.stop();
@@ -66,9 +66,9 @@ export async function follow(
 }
 
 /** Null if the state of the run is unknown. */
-function standingOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): Standing | null {
+function observedOf(run: Exclude<RunState, { is: 'missing' }>, workflowId: string): ObservedRun | null {
   const { progress } = run;
-  if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.why }, workflowId };
+  if (run.is === 'ended') return { progress, end: { reason: run.reason, message: run.message }, workflowId };
   if (run.is === 'completed') return { progress: run.progress, end: actionReport(run.progress).end, workflowId };
   return progress === null ? null : { progress, troubles: run.troubles, end: null, workflowId };
 }

@@ -2,7 +2,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
-import { operationStatus, type Standing } from '../../decisions/operations/status.ts';
+import { operationStatus, type ObservedRun } from '../../decisions/operations/status.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, KubeError } from '../../kubernetes/errors.ts';
@@ -20,13 +20,13 @@ export async function writeOperationStatus(
   client: KubeClient,
   ref: OperationRef,
   known: StoredOperation,
-  standing: Standing,
+  observed: ObservedRun,
 ): Promise<StoredOperation | undefined> {
   return retryOnConflict(
     async (tries) => {
       const operation = tries === 1 ? known : await liveOperation(client, ref);
       if (operation === undefined || operation.status?.completionTime !== undefined) return operation;
-      const status = operationStatus(operation, standing, new Date().toISOString());
+      const status = operationStatus(operation, observed, new Date().toISOString());
       if (canonical(status) === canonical(operation.status)) return operation;
       return ignoreNotFound(replaceStatus<StoredOperation>(client, operationResource(ref), operation, status));
     },

@@ -16,7 +16,7 @@ export interface Done {
   count: number;
   /** Names that turned out to belong to VMs that are not the pool's. */
   nameConflicts: string[];
-  /** Names of VMs for which the pool, asked again, no longer wanted the act. */
+  /** Names of VMs for which the pool no longer wanted the act when checked again. */
   notWanted: string[];
   /** Why the API server refused the rest: quota, permission, an invalid template. */
   refused: Refused | null;

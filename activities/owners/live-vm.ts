@@ -33,7 +33,7 @@ export interface LiveVm {
   vmi: VmiView | undefined;
 }
 
-/** Returns the VM of this name with its VMI, as the API server has them now; undefined if there is no such VM. */
+/** Returns the VM of this name with its VMI, as the API server has them now; undefined if the VM does not exist. */
 export async function liveVmWithVmi(
   { client, cache }: LiveAccess,
   { namespace, name }: ObjectKey,

@@ -7,7 +7,7 @@ export interface PoolKey {
   uid: string;
 }
 
-/** A pool or a replica set, as a pool is by its key; without `kind`, as in older histories, it is a pool. */
+/** A pool or a replica set, as a pool is by its key; without `kind` it is a pool. */
 export interface OwnerKey extends PoolKey {
   kind?: SetKind | undefined;
 }

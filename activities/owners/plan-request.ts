@@ -36,7 +36,7 @@ export interface ToldTooLittle {
   untold: true;
 }
 
-/** `generation` is that of the spec that the plan was made for. */
+/** `generation`: of the spec that the plan was made for. */
 export type Planned =
   | { gone: true }
   | ({
@@ -45,6 +45,6 @@ export type Planned =
       generation: number;
       minVersions: ResourceVersions;
       status: CompactStatus | null;
-      /** Writes of the status that the plan has seen; absent in older histories. */
-      writes?: number;
+      /** Writes of the status that the plan has seen. */
+      writes: number;
     } & Omit<PoolPlan, 'status'>);

@@ -69,13 +69,16 @@ export async function writeOwnerStatus(
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
   const write = async (owner: StoredVmOwner): Promise<WrittenStatus> => {
     const pool = key.kind === undefined ? (owner as StoredPool) : undefined;
-    const why =
+    const message =
       pool === undefined
         ? null
         : whyUnverified({ ...snapshotOf(cache, pool), earlier: requests.of(key.uid), now: Date.now() }, status);
     const isOld = status.observedGeneration !== owner.metadata.generation;
-    if (why !== null)
-      return { ...versionsOf(key, owner.metadata.resourceVersion), ...(isOld ? { isLate: true } : { refused: why }) };
+    if (message !== null)
+      return {
+        ...versionsOf(key, owner.metadata.resourceVersion),
+        ...(isOld ? { isLate: true } : { refused: message }),
+      };
     const released = pool === undefined ? undefined : await releasedClaims(cache, pool);
     const path = `/status/${CLAIMS}`;
     const forgets: PatchOperation[] =

@@ -37,13 +37,13 @@ interface Seen {
 export class Tally {
   readonly client: KubeClient;
   readonly key: OwnerKey;
-  /** Names of those that were acted on. */
+  /** Names of the items that were acted on. */
   readonly acted: string[] = [];
-  /** Names of those for which the owner, asked again, no longer wanted the act. */
+  /** Names of items for which the owner no longer wanted the act when checked again. */
   readonly notWanted: string[] = [];
   /** Names that other objects have. */
   readonly nameConflicts: string[] = [];
-  #asked: readonly { name: string }[] = [];
+  #items: readonly { name: string }[] = [];
   #result: Pick<Done, 'count' | 'refused'> = { count: 0, refused: null };
   /** What a later plan must have seen: with an older cache, it would have the same done again, without a pause. */
   #minVersions: ResourceVersions = {};
@@ -65,7 +65,7 @@ export class Tally {
     act: (item: T) => Promise<Acted>,
     options: TryEachOptions,
   ): Promise<void> {
-    this.#asked = items;
+    this.#items = items;
     this.#result = await tryEach(items, act, options);
   }
 
@@ -111,8 +111,8 @@ export class Tally {
       await recordEvent(client, key, { type: 'Normal', reason: `Successful${verb}`, action, note });
     }
     if (refused !== null) {
-      const names = formatNames(this.#asked.map(({ name }) => name));
-      const note = `${this.#asked.length - count} of ${names} not ${undone}: ${refused.message}`;
+      const names = formatNames(this.#items.map(({ name }) => name));
+      const note = `${this.#items.length - count} of ${names} not ${undone}: ${refused.message}`;
       await recordEvent(client, key, { type: 'Warning', reason: `Failed${verb}`, action, note });
     }
   }

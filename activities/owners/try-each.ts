@@ -13,7 +13,7 @@ export interface TryEachOptions {
 }
 
 /**
- * What has become of an item: `left` as it is, because there was nothing to do, or it has changed. What is left does
+ * The outcome of an item: `left` unchanged, because there was nothing to do, or changed. What is left does
  * not count as a success: the next plan may want the same again.
  */
 export type Acted = 'done' | 'left';

@@ -31,7 +31,7 @@ interface CreationOptions extends ActivityOptions {
   revisions: Revisions;
 }
 
-/** Creates the activity by which VMs come into a pool. */
+/** Creates the activity that creates the VMs of a pool. */
 export function createCreationActivities({ client, cache, revisions, concurrency }: CreationOptions) {
   return {
     /**

@@ -54,7 +54,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
      * it writes nothing.
      */
     async plan(request: PlanRequest): Promise<Planned | ToldTooLittle> {
-      const { namespace, name, minVersions, resultUnknown, ...asked } = request;
+      const { namespace, name, minVersions, resultUnknown, ...rest } = request;
       if (cache.lost.aborted) throw serverLost();
       const batches = told.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
       if (batches === null) return { untold: true };
@@ -70,7 +70,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
       if (pool === undefined || cache.isLeft(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
-      const input = { ...snapshotOf(cache, pool), ...asked, batches, burst };
+      const input = { ...snapshotOf(cache, pool), ...rest, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
       return {
         gone: false,

@@ -12,7 +12,7 @@ const DEADLINE_MS = 10_000;
  * callers read the VM right before. It is not an error if the VMI is already in that state. An error counts as a
  * refusal of this VM: it is the answer of its node, or the lack of one, and others may be on a node that does answer.
  */
-export async function askForPause(
+export async function requestPause(
   client: KubeClient,
   { namespace, name }: { namespace: string; name: string },
   verb: 'pause' | 'unpause',
@@ -31,7 +31,7 @@ export async function askForPause(
  * Lets a VM continue that its pool has kept paused as standby, before the pool lets go of it: afterwards nothing would
  * show that no user has paused it, and it would be left alone as long as it is paused. `vmi`: the VM's own.
  */
-export async function letGoOn(client: KubeClient, { metadata }: Stored, vmi: Stored): Promise<void> {
+export async function unpauseStandby(client: KubeClient, { metadata }: Stored, vmi: Stored): Promise<void> {
   const isPaused = roleOf(metadata.labels) === 'Standby' && vmiView(vmi).pause !== null;
-  if (isPaused) await askForPause(client, { namespace: metadata.namespace!, name: metadata.name }, 'unpause');
+  if (isPaused) await requestPause(client, { namespace: metadata.namespace!, name: metadata.name }, 'unpause');
 }

@@ -47,7 +47,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
     const { takes, failures } = this.#in.request;
     if (takes && !isTripped(failedOf(outcomes), this.#limits.maxFailures - failures)) return null;
-    return { stop: 'stopped', why: takes ? 'too many have failed' : 'no further VM may be touched' };
+    return { stop: 'stopped', message: takes ? 'too many have failed' : 'no further VM may be touched' };
   }
 
   protected plan({ ended, takes, now }: RunLook): PowerPlan {

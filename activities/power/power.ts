@@ -38,7 +38,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
      * there is something to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
-      withGracefulCancel(async (asked) => {
+      withGracefulCancel(async (cancelRequested) => {
         const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
         const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
         const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
@@ -48,7 +48,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
         const change = changeOf(authority.operation);
         const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
         const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
-        const wave = { ...options, ...pace, cache, asked };
+        const wave = { ...options, ...pace, cache, cancelRequested };
         const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
         return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
       }),

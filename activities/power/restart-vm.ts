@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { Place } from '../disruption-budget/in-place.ts';
 import { refuseLeft } from '../disruption/refuse-left.ts';
-import { askKubeVirt } from './ask-kubevirt.ts';
+import { callSubresource } from './call-subresource.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
@@ -32,5 +32,5 @@ export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, pl
     return { vmis: left?.metadata?.resourceVersion };
   }
   if (vm.changingState) return { vms: vm.resourceVersion };
-  return askKubeVirt(client, vm, 'restart', lastCheck);
+  return callSubresource(client, vm, 'restart', lastCheck);
 }

@@ -18,7 +18,7 @@ import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { disrupt, type WaveOptions } from '../disruption/wave.ts';
-import { isAskedToEnd } from '../lib/current-attempt.ts';
+import { isCancelRequested } from '../lib/current-attempt.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { Authority } from '../operations/authority.ts';
 import type { RunChanges, RunRequest } from './request.ts';
@@ -92,13 +92,13 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** Whether a change of a pool, a VM or a VMI may matter. */
   protected abstract isAbout(changed: Changed): boolean;
 
-  /** VMs on which this run may have noted that it acts, and of which nothing was told yet. */
+  /** VMs that this run may have marked as being acted on, and that it has not reported yet. */
   protected abstract noted(): Iterable<string>;
 
   /** VMs that count against the limit of a restart, by `namespace/name`. */
   protected abstract get limited(): Chosen | ReadonlySet<string>;
 
-  /** Why the VM, as the API server has it, is not one to act on any more; null if it is. */
+  /** Why the VM, as the API server has it, must no longer be acted on; null if it may. */
   protected abstract whyNotMeant(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
 
   /** Judges a VMI that is ready after its restart. */
@@ -170,7 +170,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     this.acting = new Set([...busy, ...leftOver.map(({ name }) => name)]);
     const held = this.#in.authority.whyHeld();
     const plan = await this.plan({ ended, takes: takes && held === null, now });
-    const full = [...plan.full, ...[held, this.#trouble].filter((why) => why !== null)];
+    const full = [...plan.full, ...[held, this.#trouble].filter((message) => message !== null)];
     const digest = digestOf([this.told(plan), plan.skipped, full]);
     this.#found = { plan: { ...plan, full }, digest };
     const { request } = this.#in;
@@ -192,7 +192,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   }
 
   async take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
-    if (await isAskedToEnd()) return new NoPlace('another request has replaced this one');
+    if (await isCancelRequested()) return new NoPlace('another request has replaced this one');
     try {
       const outcome = await this.power.take(held, begun);
       this.#trouble = null;

@@ -29,7 +29,7 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { askKubeVirt } from './ask-kubevirt.ts';
+import { callSubresource } from './call-subresource.ts';
 import { restartVm } from './restart-vm.ts';
 import { owningPool } from './snapshot-of-vms.ts';
 
@@ -56,7 +56,7 @@ export interface VmPowerOptions extends ClusterAccess {
   change?: Change | undefined;
   /** Note of the Events on the VMs. */
   note: string;
-  /** Returns why the VM, as the API server has it, is not to be acted on any more; null if it is. */
+  /** Returns why the VM, as the API server has it, must no longer be acted on; null if it may. */
   whyNotAnyMore: (vm: VmView, snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>) => string | null;
 }
 
@@ -133,7 +133,7 @@ export class VmPower {
     const failed = ({ message }: Error): PowerOutcome => ({
       vm: held.name,
       end: 'Failed',
-      why: message,
+      message,
       since,
       ...(wasDown === true && { wasDown }),
     });
@@ -161,8 +161,8 @@ export class VmPower {
     live: PooledVm | undefined,
     begun: VmInProgress,
   ): Promise<NoPlace | null> {
-    const why = this.#whyNot(action, target, live);
-    if (why !== null) return this.#refused(key, why);
+    const message = this.#whyNot(action, target, live);
+    if (message !== null) return this.#refused(key, message);
     const { stored, vm, vmi } = live!;
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     const done = await this.#act(action, live!, begun);
@@ -180,12 +180,12 @@ export class VmPower {
   ): Promise<PowerOutcome | NoPlace | null> {
     const { name: key } = held;
     if (live !== undefined && this.#noted(live.vm) !== undefined) return this.#restartFor(held, live.vm, begun);
-    const why = this.#whyNot('Patch', held.target, live);
-    if (why !== null) return this.#refused(key, why);
+    const message = this.#whyNot('Patch', held.target, live);
+    if (message !== null) return this.#refused(key, message);
     const changed = await this.#changer!.change(live!);
     if (changed instanceof NoPlace) return this.#refused(key, changed.whyNot);
-    if (changed.is === 'nothing') return { vm: key, end: 'Gone', why: 'it has it already' };
-    if (changed.is === 'left') return { vm: key, end: 'Left', why: changed.why };
+    if (changed.is === 'nothing') return { vm: key, end: 'Gone', message: 'it has it already' };
+    if (changed.is === 'left') return { vm: key, end: 'Left', message: changed.message };
     this.#hasDone({ vms: changed.vm.resourceVersion });
     await this.#tell('Patch', changed.vm);
     return this.#restartFor(held, changed.vm, begun);
@@ -205,14 +205,15 @@ export class VmPower {
   #whyNot(action: PowerAction, target: string, live: PooledVm | undefined): string | null {
     const { vm, vmi, owner } = live ?? {};
     const need = powerNeed(action, { target, vm, vmi, owner });
-    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) return 'another client has done it';
-    if (need.need !== 'act') return need.why;
+    if (vm === undefined || need.need === 'nothing' || isRequested(action, vm, vmi))
+      return 'another client has done it';
+    if (need.need !== 'act') return need.message;
     return this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
   }
 
-  #refused(budget: string, why: string): NoPlace {
-    this.#refusals.note(budget, why);
-    return new NoPlace(why);
+  #refused(budget: string, message: string): NoPlace {
+    this.#refusals.note(budget, message);
+    return new NoPlace(message);
   }
 
   #hasDone(seen: ResourceVersions): void {
@@ -235,7 +236,7 @@ export class VmPower {
     if (action === 'Migrate') return this.#migrate(key, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
     const act = async (place: Place): Promise<ResourceVersions> => {
       const noted = await this.#note(vm, vmi, begun, place);
-      if (action !== 'Restart') return orRefused(askKubeVirt(client, noted, ACTION_LABELS[action].verb));
+      if (action !== 'Restart') return orRefused(callSubresource(client, noted, ACTION_LABELS[action].verb));
       return orRefused(restartVm(client, noted, vmi!, { ...place, seen: noted.resourceVersion }));
     };
     return doInPlace(places, action === 'Restart' ? key : null, { vm, vmi }, act);
@@ -282,7 +283,7 @@ export class VmPower {
 }
 
 /** Reports whether KubeVirt was asked for that before, and has not done it yet. */
-const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
+const isRequested = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
   action !== 'Patch' && isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
 
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */

@@ -10,7 +10,7 @@ import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
 import type { ReplicaSetKey } from './replica-set-request.ts';
 
-/** Creates the activity by which VMs that exist already come into a set. */
+/** Creates the activity that adopts existing VMs into a set. */
 export function createAdoptionActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /**

@@ -9,7 +9,7 @@ import { nothingDone, type Done } from '../owners/done.ts';
 import { knownSet } from '../owners/live-owner.ts';
 import type { CreateReplicasOptions, ReplicaSetKey } from './replica-set-request.ts';
 
-/** Creates the activity by which new VMs come into a set. */
+/** Creates the activity that creates the VMs of a set. */
 export function createMakeActivities({ client, cache, concurrency }: ActivityOptions) {
   return {
     /** Creates the VMs or VMIs of these names, each only while the set is as it was planned for, and not full. */

@@ -30,6 +30,8 @@ export type PlannedSet =
       /** That of the spec that the plan was made for. */
       generation: number;
       minVersions: ResourceVersions;
+      /** Writes of the status that the plan has seen. */
+      writes: number;
       /** By how much the API server's clock is ahead of the workflow's: `wakeAt` is a time of the workflow's. */
       clockAheadMs: number;
     } & ReplicaSetPlan);

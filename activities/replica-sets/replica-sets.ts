@@ -23,10 +23,10 @@ interface ReplicaSetActivityOptions extends ActivityOptions {
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
   const { client, cache, burst, onPlanned } = options;
-  const planOf = ({ kind, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
+  const planOf = ({ kind, starts, ...rest }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
     kind === 'VirtualMachineReplicaSet'
-      ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, burst })
-      : containedVmiSetPlan({ ...vmiSetSnapshot(cache, set as StoredVmiSet), ...asked, burst, starts });
+      ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...rest, burst })
+      : containedVmiSetPlan({ ...vmiSetSnapshot(cache, set as StoredVmiSet), ...rest, burst, starts });
   return {
     /**
      * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`, and by the API
@@ -44,8 +44,9 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const { uid, generation = 0 } = set.metadata;
       const plan = planned({ kind, namespace, name }, () => planOf({ ...request, now }, set), onPlanned);
       const key = { kind, namespace, name, uid };
-      const wakeAt = plan.wakeAt === null ? null : plan.wakeAt - clockAheadMs;
-      return { gone: false, key, generation, minVersions: reached, ...plan, wakeAt, clockAheadMs };
+      const requeueAt = plan.requeueAt === null ? null : plan.requeueAt - clockAheadMs;
+      const { writes = 0 } = set.status ?? {};
+      return { gone: false, key, generation, minVersions: reached, writes, ...plan, requeueAt, clockAheadMs };
     },
 
     ...createMakeActivities(options),

@@ -23,7 +23,7 @@ export async function recordUpdates(
   }
   const failed = outcomes.filter(({ end }) => end === 'Failed');
   if (failed.length === 0) return;
-  const words = failed.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
+  const words = failed.map(({ vm, message }) => `${vm}: ${message}`).join('; ');
   await recordEvent(client, pool.metadata, {
     type: 'Warning',
     reason: 'FailedUpdate',

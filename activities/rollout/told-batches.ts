@@ -11,7 +11,7 @@ export class ToldBatches {
   /** By run, the run that was asked about last at the end; then by batch. */
   readonly #byRun = new Map<string, Map<string, BatchVm[]>>();
 
-  /** Returns the batches with their VMs; null if this worker was not told those of one. */
+  /** Returns the batches with their VMs; null if this worker does not know the VMs of one. */
   of(run: string, batches: readonly ToldBatch[]): Batch[] | null {
     const before = this.#byRun.get(run);
     this.#byRun.delete(run);

@@ -21,9 +21,9 @@ import { Refusals } from '../disruption/refusals.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmUpdater } from './vm-updater.ts';
 
-/** The only budget is that of the pool. */
+/** The pool's budget is the only one. */
 const OWN_BUDGET = '';
-const GONE: WaveStop = { stop: 'superseded', why: 'its pool is gone' };
+const GONE: WaveStop = { stop: 'superseded', message: 'its pool is gone' };
 
 interface UpdateMethodOptions extends Pick<ClusterAccess, 'cache'> {
   request: UpdateRequest;
@@ -67,9 +67,9 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     if (pool === undefined) return GONE;
     const failed = outcomes.filter(({ end, wasDown }) => end === 'Failed' && wasDown !== true).length;
     const stop = batchStop(pool, this.#request, now);
-    if (stop !== null) return { stop: stop.isSuperseded ? 'superseded' : 'stopped', why: stop.why };
+    if (stop !== null) return { stop: stop.isSuperseded ? 'superseded' : 'stopped', message: stop.message };
     const hasFailed = failed > (mayFail ?? Infinity);
-    return hasFailed ? { stop: 'stopped', why: 'more VMs have failed than maxFailures allows' } : null;
+    return hasFailed ? { stop: 'stopped', message: 'more VMs have failed than maxFailures allows' } : null;
   }
 
   get known(): { begun: { held: BatchVm; begun: Begun }[]; halfDone: BatchVm[] } {
@@ -171,11 +171,11 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return countsFrom(begun, vm, vmi, isOld);
   }
 
-  givenBack({ name: vm }: BatchVm, { stop, why }: WaveStop): UpdateOutcome {
-    if (stop === 'failing') return { vm, end: 'Deferred', why, isOwn: true };
+  givenBack({ name: vm }: BatchVm, { stop, message }: WaveStop): UpdateOutcome {
+    if (stop === 'failing') return { vm, end: 'Deferred', message, isOwn: true };
     return stop === 'superseded'
       ? { vm, end: 'Superseded' }
-      : { vm, end: stop === 'full' ? 'Deferred' : 'NotBegun', why };
+      : { vm, end: stop === 'full' ? 'Deferred' : 'NotBegun', message };
   }
 
   isNews({ end }: UpdateOutcome): boolean {
@@ -204,16 +204,21 @@ function outcomeOf(
   progress: UpdateProgress,
   isLate: boolean,
 ): UpdateOutcome | null {
-  const failed = (why: string): UpdateOutcome => ({ vm, end: 'Failed', why, ...(wasDown === true && { wasDown }) });
+  const failed = (message: string): UpdateOutcome => ({
+    vm,
+    end: 'Failed',
+    message,
+    ...(wasDown === true && { wasDown }),
+  });
   switch (progress.state) {
     case 'well':
       return { vm, end: 'Updated' };
     case 'gone':
       return { vm, end: 'Gone' };
     case 'refused':
-      return { vm, end: 'RestartRequired', why: progress.why };
+      return { vm, end: 'RestartRequired', message: progress.message };
     case 'failed':
-      return failed(progress.why);
+      return failed(progress.message);
     case 'applied':
       return null;
     case 'waiting':

@@ -38,14 +38,14 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
      * restarted VMI.
      */
     updateVms: (request: UpdateRequest): Promise<Updated> =>
-      withGracefulCancel(async (asked) => {
+      withGracefulCancel(async (cancelRequested) => {
         const { key, revision } = request;
         const prepared = await prepare(request);
         if ('outcomes' in prepared) return { ...prepared, begun: [] };
         const { pool, updater, template } = prepared;
         const expanded = await revisions.expanded(key, revision);
         const method = new UpdateMethod({ cache, request, updater, template, expanded });
-        const { outcomes, begun, minVersions } = await disrupt(method, { ...options, asked, ...PACE });
+        const { outcomes, begun, minVersions } = await disrupt(method, { ...options, cancelRequested, ...PACE });
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes, begun, minVersions };
       }),
@@ -60,7 +60,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
       if ('outcomes' in prepared) return prepared;
       const { updater, pool } = prepared;
       const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
-        const deferred = (why: string) => ({ vm: held.name, end: 'Deferred' as const, why });
+        const deferred = (message: string) => ({ vm: held.name, end: 'Deferred' as const, message });
         try {
           const outcome = await updater.take(held, (wait) => wait);
           return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
@@ -90,8 +90,8 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
     kept.catch(() => {});
     const template = isNewest ? own : await revisions.find(key, revision);
     // The template was the pool's only for a moment: no VM has failed because of that.
-    const why = `the template of revision ${revision} is no longer kept`;
-    if (template === undefined) return all(vms, { end: 'Deferred', why });
+    const message = `the template of revision ${revision} is no longer kept`;
+    if (template === undefined) return all(vms, { end: 'Deferred', message });
     const references = new References(client);
     return { pool, template, updater: new VmUpdater({ ...options, ...request, template, references, kept }) };
   }

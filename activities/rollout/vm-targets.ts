@@ -176,7 +176,7 @@ export class VmTargets {
     return correctVm(client, pool, { vm: stored, vmi: activeVmi(view, vmi), made, strategy });
   }
 
-  /** What the pool would make from the VM's own revision; null if that is not known any more. */
+  /** What the pool would make from the VM's own revision; null if it is no longer known. */
   async #madeOf(pool: StoredPool, vm: VmView): Promise<NewVirtualMachine | null> {
     const { revisions, key } = this.#in;
     const { revision } = vm;

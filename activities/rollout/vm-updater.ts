@@ -61,8 +61,8 @@ const REFUSED: Partial<Record<UpdateAct, string>> = {
 };
 
 const gone = ({ name }: BatchVm): UpdateOutcome => ({ vm: name, end: 'Gone' });
-const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
-const ownDeferred = (held: BatchVm, why: string): UpdateOutcome => ({ ...deferred(held, why), isOwn: true });
+const deferred = ({ name }: BatchVm, message: string): UpdateOutcome => ({ vm: name, end: 'Deferred', message });
+const ownDeferred = (held: BatchVm, message: string): UpdateOutcome => ({ ...deferred(held, message), isOwn: true });
 
 /** Brings the VMs of one batch to their revision. */
 export class VmUpdater {
@@ -103,7 +103,7 @@ export class VmUpdater {
       if (isConflict(error)) return deferred(held, error.message);
       return error instanceof ActRefused && error.reason === 'DiskHeld'
         ? ownDeferred(held, error.message)
-        : { vm: held.name, end: 'Failed', why: `${REFUSED[held.act] ?? ''}${error.message}` };
+        : { vm: held.name, end: 'Failed', message: `${REFUSED[held.act] ?? ''}${error.message}` };
     });
   }
 
@@ -115,10 +115,10 @@ export class VmUpdater {
     this.#note({ vms: vm.resourceVersion, vmis: own?.resourceVersion });
     const todo = recheckMigration({ ...this.#in, held, vm, vmi: own, pool, now: Date.now() });
     if (todo.need === 'gone') return gone(held);
-    if (todo.need === 'deferred') return deferred(held, todo.why);
+    if (todo.need === 'deferred') return deferred(held, todo.message);
     if (todo.need === 'nothing') return null;
-    const why = whyExcessive(held, await this.#targets.needOf(pool, vm, todo.vmi), pool);
-    if (why !== null) return deferred(held, why);
+    const message = whyExcessive(held, await this.#targets.needOf(pool, vm, todo.vmi), pool);
+    if (message !== null) return deferred(held, message);
     const { attempt } = held.migration!;
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: todo.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.
@@ -155,13 +155,13 @@ export class VmUpdater {
     if (look === undefined) return notDone(gone(held));
     const todo = this.#decide(held, look);
     if (todo.need === 'gone') return notDone(gone(held));
-    if (todo.need === 'deferred') return notDone(deferred(held, todo.why));
+    if (todo.need === 'deferred') return notDone(deferred(held, todo.message));
     if (todo.need === 'nothing')
       return notDone(held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null);
     if (todo.disrupts && place === NO_PLACE) return notDone('again');
     const need = await this.#targets.needOf(look.pool, look.view, look.own);
-    const why = whyExcessive(held, need, look.pool, todo.restarts);
-    return why === null ? this.#act(held, todo, look, place, aside) : notDone(deferred(held, why));
+    const message = whyExcessive(held, need, look.pool, todo.restarts);
+    return message === null ? this.#act(held, todo, look, place, aside) : notDone(deferred(held, message));
   }
 
   /** Does it, unless something that concerns this VM alone stands in the way. */
@@ -175,8 +175,8 @@ export class VmUpdater {
     const now = todo.writes ? await this.#write(look, made, place) : look.view;
     if (todo.restarts !== null) {
       const isWritten = now.resourceVersion !== look.view.resourceVersion;
-      const proven = isWritten ? { ...place, seen: now.resourceVersion } : place;
-      return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, proven, aside);
+      const verified = isWritten ? { ...place, seen: now.resourceVersion } : place;
+      return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, verified, aside);
     }
     if (held.act !== 'write') return notDone(null);
     const live = liveVmi(look.vmi);
@@ -223,8 +223,8 @@ export class VmUpdater {
     const replaces = held.act === 'replace';
     const after = replaces ? made : merged;
     const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before, after, made }) : null;
-    const why = disk ?? (replaces || restarts !== null ? await this.#targets.missing(after) : null);
-    return why === null ? null : ownDeferred(held, why);
+    const message = disk ?? (replaces || restarts !== null ? await this.#targets.missing(after) : null);
+    return message === null ? null : ownDeferred(held, message);
   }
 
   /** Restarts the VMI of a VM that has its new spec. */

@@ -17,7 +17,7 @@ import { replaceStatus } from '../operations/write-status.ts';
 
 /** What a look at a schedule has come to. */
 export type Looked =
-  /** There is no such schedule: it is deleted, or never was. */
+  /** The schedule does not exist: it was deleted, or never existed. */
   | { is: 'missing' }
   /**
    * `waitMs`: when to look again if nothing happens; null if there is nothing to wait for. `ranUntil`: the last time

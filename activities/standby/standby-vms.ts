@@ -20,7 +20,7 @@ import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
-import { askForPause } from '../power/pause.ts';
+import { requestPause } from '../power/pause.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 
 export interface StandbyOptions extends ClusterAccess {
@@ -85,10 +85,10 @@ export class StandbyVms extends Tally {
     const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.key);
     const vms = members.map(withRolesOf(pool)).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
-    const why = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
+    const message = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
     // No pause between the two: VMs that are promoted at once count each other.
-    if (why === null) this.#promoting.add(name);
-    return why;
+    if (message === null) this.#promoting.add(name);
+    return message;
   };
 
   readonly #whyNotSettle = (pool: StoredPool | undefined, name: string): string | null =>
@@ -107,9 +107,9 @@ export class StandbyVms extends Tally {
         pool = (await this.ownerNow()) as StoredPool | undefined;
         vm = stored as Stored<VirtualMachine>;
         this.saw({ vms: resourceVersion });
-        const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
-        if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
-        return why === null;
+        const message = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
+        if (message !== null) log.info('a standby VM is left as it is', { name, reason: message });
+        return message === null;
       },
     });
     this.#promoting.delete(name);
@@ -138,7 +138,7 @@ export class StandbyVms extends Tally {
   async #goesOn(name: string): Promise<void> {
     const at = { namespace: this.key.namespace, name };
     const live = await liveVmWithVmi(this.#in, at);
-    if (live?.vmi?.pause != null) await askForPause(this.client, at, 'unpause');
+    if (live?.vmi?.pause != null) await requestPause(this.client, at, 'unpause');
   }
 
   /** KubeVirt's pause takes no precondition: if the VM has become a replica meanwhile, its VMI is unpaused again. */
@@ -147,10 +147,10 @@ export class StandbyVms extends Tally {
     const at = { namespace: this.key.namespace, name };
     const { vmi } = (await liveVmWithVmi(this.#in, at)) ?? {};
     if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
-    await askForPause(client, at, 'pause');
+    await requestPause(client, at, 'pause');
     const after = await liveVmWithVmi(this.#in, at);
     const isStandby = after === undefined || isStandbyNow(await livePool(client, this.key), after.vm);
-    if (!isStandby) await askForPause(client, at, 'unpause');
+    if (!isStandby) await requestPause(client, at, 'unpause');
     this.saw({ vms: after?.vm.resourceVersion, vmis: after?.vmi?.resourceVersion });
   }
 }

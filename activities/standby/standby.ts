@@ -4,7 +4,7 @@ import type { Done } from '../owners/done.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { StandbyVms, type StandbyOptions } from './standby-vms.ts';
 
-/** Creates the activities by which standby VMs become replicas, and are brought to the state that their pool wants. */
+/** Creates the activities that promote standby VMs to replicas, and bring them to the state that their pool wants. */
 export function createStandbyActivities({ concurrency, ...options }: StandbyOptions & { concurrency: number }) {
   const { cache } = options;
   return {

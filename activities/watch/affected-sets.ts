@@ -21,7 +21,7 @@ import {
 
 type Caches = Pick<ClusterCache, 'replicaSets' | 'vmiSets' | 'vms' | 'vmis'>;
 
-/** What decides of which set a VM or VMI is a member. */
+/** What decides which set a VM or VMI belongs to. */
 interface Membership {
   namespace: string;
   name: string;

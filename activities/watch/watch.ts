@@ -188,7 +188,7 @@ function follow(
 ): Follower {
   const signals = signalsOf(what);
   const failed = new Set<string>();
-  /** When changes were seen of which no signal tells yet. */
+  /** When changes were seen that no signal has reported yet. */
   const seen = new Map<string, number>();
   const ended = new AbortController();
   const notify = (key: string): Promise<void> => {

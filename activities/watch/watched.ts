@@ -29,7 +29,7 @@ export interface Watched {
   affected: (change: CacheChange) => string[];
   /** The least time between two signals of it, in milliseconds. */
   leastMs: (key: string) => number;
-  /** Those for which time alone has changed something since the last call. */
+  /** The ones that have changed since the last call merely because time has passed. */
   due?: () => string[];
   /** Whether its workflow would have something to do now. */
   isUnsettled: (key: string) => boolean;

@@ -1,7 +1,7 @@
 import { admissionPolicy } from '../admission-policy.ts';
 import { CONFIRM_DELETION_ANNOTATION, GROUP, RELEASE_ANNOTATION } from '../labels-and-annotations.ts';
 
-/** There is no old object in the call about a whole collection, whose objects follow one by one. */
+/** The call about a whole collection has no old object; its objects follow one by one. */
 const MAY_GO =
   `object != null || oldObject == null || oldObject.spec.group != '${GROUP}' || ` +
   `(has(oldObject.metadata.annotations) && '${CONFIRM_DELETION_ANNOTATION}' in oldObject.metadata.annotations)`;

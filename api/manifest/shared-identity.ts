@@ -11,7 +11,7 @@ interface SharedTemplate {
   spec: Json;
 }
 
-/** A field by which others tell VMs apart, or that only one can have at a time. */
+/** A field that identifies a VM to others, or that only one VM can have at a time. */
 interface Own {
   path: string;
   /** What all would have, such as `the MAC address 02:00:00:00:00:01`. */
@@ -22,7 +22,7 @@ interface Own {
 
 const MAC = /\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b/i;
 const ADDRESS = /\b(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4})?\b/i;
-/** Annotations by which network plugins are told an address; what names a pool of addresses gives each its own. */
+/** Annotations that give network plugins an address; a value that names a pool of addresses gives each VM its own. */
 const OF_NETWORK = /(?:ip|mac|hw|addr|network)/i;
 const OF_POOLS = /pool/i;
 /** cloud-init's keys, at the beginning of a line, that give a guest what must be its own. */

@@ -12,7 +12,7 @@ import { VmSelection } from './selection.ts';
 export const OperationAction = z.enum(['Restart', 'Start', 'Stop', 'Migrate', 'Patch', 'MachineType']);
 export type OperationAction = z.infer<typeof OperationAction>;
 
-/** What stays as it is once the operation was made: anything else would be another operation. */
+/** What cannot change once the operation has been created: anything else would be another operation. */
 const FIXED = [
   'patch',
   'machineType',
@@ -133,11 +133,17 @@ const checked = <Spec extends z.ZodType<Parameters>>(spec: Spec, ...scope: strin
 const NamespacedSpec = checked(z.strictObject(FIELDS));
 const ClusterWideSpec = checked(z.strictObject({ ...FIELDS, ...NAMESPACES }), ...Object.keys(NAMESPACES));
 
-const { requestedBy: _by, paused: _paused, aborted: _aborted, ttlSecondsAfterFinished: _ttl, ...ASKED } = FIELDS;
+const {
+  requestedBy: _by,
+  paused: _paused,
+  aborted: _aborted,
+  ttlSecondsAfterFinished: _ttl,
+  ...TEMPLATE_FIELDS
+} = FIELDS;
 
 /** What the operations of a schedule do: the schedule says everything else. */
 export const OperationTemplateSpec = z
-  .strictObject(ASKED)
+  .strictObject(TEMPLATE_FIELDS)
   .meta(rules([DEADLINE_RULE, DEADLINE_SHAPE], [PATCH_RULE, PATCH_SHAPE]));
 
 /** What an operation of either kind asks for: only a cluster-wide one says which namespaces. */
@@ -168,7 +174,7 @@ export const OperationStatus = z.strictObject({
     .array(
       z.strictObject({
         vm: VmName.describe('Its name; of a cluster-wide operation, with its namespace: namespace/name.'),
-        why: z.string().max(1024),
+        message: z.string().max(1024),
         wasDown: z.literal(true).describe('It was not ready before either, and does not count.').exactOptional(),
       }),
     )
@@ -178,7 +184,7 @@ export const OperationStatus = z.strictObject({
   waits: z
     .array(
       z.strictObject({
-        why: z.string().max(1024),
+        message: z.string().max(1024),
         vms: count('How many VMs wait for that; absent if it is a limit that is reached.').exactOptional(),
         names: z.array(VmName).max(MAX_NAMES_TOLD).describe('The first of them.').exactOptional(),
         excluded: z.literal(true).describe('They are left as they are, and not waited for.').exactOptional(),

@@ -10,9 +10,9 @@ import {
  * The API server asks for each name up to this many. A question costs 350,000, one expression may cost a million, and
  * all of a policy ten million: k8s.io/apiserver's `apis/cel/config.go` and `cel/library/cost.go`.
  */
-const MOST_NAMES_ASKED = 20;
+const MAX_NAMES_CHECKED = 20;
 /** The same if two rights are asked for. */
-const MOST_NAMES_ASKED_TWICE = 12;
+const MAX_NAMES_CHECKED_TWICE = 12;
 const NAMES_AN_EXPRESSION = 2;
 
 /** What each action does to a VM; but for `patch`, also the subresource of KubeVirt by which `virtctl` does it. */
@@ -21,18 +21,18 @@ const subresource = (name: string): string =>
   `authorizer.group('subresources.kubevirt.io').resource('virtualmachines').subresource(${name}).namespace(variables.within)`;
 const VMS = `authorizer.group('kubevirt.io').resource('virtualmachines').namespace(variables.within)`;
 /** The right that an action needs, the same as for doing it by hand: the resource, and the verb. */
-const ASKED = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
+const RESOURCE = `(variables.does == 'patch' ? ${VMS} : ${subresource('variables.does')})`;
 const VERB = `(variables.does == 'patch' ? 'patch' : 'update')`;
 const isTrue = (object: string, field: string): string => `(has(${object}.spec.${field}) && ${object}.spec.${field})`;
 /** Whether a user lets continue what was held back. */
-const isLetGo = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
+const isResumed = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
 
 const POOLS = `authorizer.group('${GROUP}').resource('virtualmachinepools').namespace(variables.within)`;
 /** Whether a field of the parameters of an action is there, and true. */
-const asksFor = (action: string, field: string): string =>
+const isParameterTrue = (action: string, field: string): string =>
   `(has(variables.spec.${action}) && has(variables.spec.${action}.${field}) && variables.spec.${action}.${field})`;
 /** What restarts VMs beside what it is for. */
-const ALSO_RESTARTS = `(${asksFor('patch', 'restart')} || ${asksFor('machineType', 'restart')})`;
+const ALSO_RESTARTS = `(${isParameterTrue('patch', 'restart')} || ${isParameterTrue('machineType', 'restart')})`;
 
 const SCHEDULE = VirtualMachineOperationSchedules;
 /** What of a schedule says which operations are made, and when. Anybody who may change it may suspend it. */
@@ -48,21 +48,21 @@ const isOfSchedule = (object: string): string =>
   `${object}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == '${SCHEDULE.kind}')`;
 
 /** Who says that they have paused, resumed or aborted an operation. */
-const askedOf = (object: string): string =>
+const requesterIn = (object: string): string =>
   `${object}.metadata.?annotations[?'${REQUESTED_BY_ANNOTATION}'].orValue('')`;
 
 interface Right {
   /** What is asked for, and the verb. */
-  asked: string;
+  resource: string;
   verb: string;
 }
 
 /** Whether the requester has the right to the next names from this one on; true beyond their end. */
-const hasEach = ({ asked, verb }: Right, first: number): string =>
+const hasEach = ({ resource, verb }: Right, first: number): string =>
   Array.from({ length: NAMES_AN_EXPRESSION }, (_, index) => first + index)
     .map(
       (place) =>
-        `(size(variables.spec.vms.names) <= ${place} || ${asked}.name(variables.spec.vms.names[${place}]).check(${verb}).allowed())`,
+        `(size(variables.spec.vms.names) <= ${place} || ${resource}.name(variables.spec.vms.names[${place}]).check(${verb}).allowed())`,
     )
     .join(' && ');
 
@@ -72,7 +72,7 @@ const takes = (
   { unless, most, refusal: refused }: { unless: string; most: number; refusal: (which: string) => object },
 ): object[] => [
   {
-    expression: `${unless} || variables.named || ${right.asked}.check(${right.verb}).allowed()`,
+    expression: `${unless} || variables.named || ${right.resource}.check(${right.verb}).allowed()`,
     ...refused("' all VMs of ' + variables.scope"),
   },
   ...Array.from({ length: most / NAMES_AN_EXPRESSION }, (_, index) => ({
@@ -116,7 +116,7 @@ export const OPERATIONS_POLICY = admissionPolicy({
     { name: 'isNew', expression: `oldObject == null || (variables.isSchedule && !(${TOLD.join(' && ')}))` },
     {
       name: 'begins',
-      expression: `!variables.byWorker && (variables.isNew || ${isLetGo('paused')} || ${isLetGo('suspend')})`,
+      expression: `!variables.byWorker && (variables.isNew || ${isResumed('paused')} || ${isResumed('suspend')})`,
     },
     { name: 'does', expression: DOES },
     {
@@ -126,21 +126,21 @@ export const OPERATIONS_POLICY = admissionPolicy({
     { name: 'alsoRestarts', expression: ALSO_RESTARTS },
     {
       name: 'named',
-      expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MOST_NAMES_ASKED_TWICE} : ${MOST_NAMES_ASKED})`,
+      expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MAX_NAMES_CHECKED_TWICE} : ${MAX_NAMES_CHECKED})`,
     },
   ],
   validations: [
-    ...takes({ asked: ASKED, verb: VERB }, { unless: '!variables.begins', most: MOST_NAMES_ASKED, refusal }),
+    ...takes({ resource: RESOURCE, verb: VERB }, { unless: '!variables.begins', most: MAX_NAMES_CHECKED, refusal }),
     ...takes(
-      { asked: subresource("'restart'"), verb: "'update'" },
+      { resource: subresource("'restart'"), verb: "'update'" },
       {
         unless: '!variables.begins || !variables.alsoRestarts',
-        most: MOST_NAMES_ASKED_TWICE,
+        most: MAX_NAMES_CHECKED_TWICE,
         refusal: refusalToRestart,
       },
     ),
     {
-      expression: `!variables.begins || !${asksFor('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
+      expression: `!variables.begins || !${isParameterTrue('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
       messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,
       reason: 'Forbidden',
     },
@@ -152,7 +152,7 @@ export const OPERATIONS_POLICY = admissionPolicy({
       reason: 'Invalid',
     },
     {
-      expression: `variables.isSchedule || oldObject == null || ${askedOf('object')} in ['', ${askedOf('oldObject')}] || ${askedOf('object')}.startsWith(request.userInfo.username + ' ')`,
+      expression: `variables.isSchedule || oldObject == null || ${requesterIn('object')} in ['', ${requesterIn('oldObject')}] || ${requesterIn('object')}.startsWith(request.userInfo.username + ' ')`,
       messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must begin with ' + request.userInfo.username + ', who changes the operation'`,
       reason: 'Invalid',
     },

@@ -27,7 +27,7 @@ export const desiredReplicas = count(
 const Act = {
   by: z.string().max(256),
   at: time('When.'),
-  why: z.string().max(1024).exactOptional(),
+  reason: z.string().max(1024).exactOptional(),
 };
 
 /** A request that a user has made by annotations of the object, and what became of it. */
@@ -97,7 +97,7 @@ export const RolloutStatus = z.strictObject({
     .array(
       z.strictObject({
         vm: z.string(),
-        why: z.string().max(1024),
+        message: z.string().max(1024),
         at: time('When.'),
         wasDown: z
           .literal(true)
@@ -125,7 +125,7 @@ export const HealingStatus = z.strictObject({
           .describe(
             'Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.',
           ),
-        why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
+        message: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
         skipDelay: z.boolean().describe('Whether a user has asked to skip the delay.').exactOptional(),
@@ -150,7 +150,7 @@ export const HealingStatus = z.strictObject({
           .describe(
             'Refused: the API server refused to delete the VM, which is tried again. GivenUp: after maxAttempts. Skipped: by a user. Left: the VM is no longer to be healed, or no longer unhealthy.',
           ),
-        why: z.string().max(1024),
+        message: z.string().max(1024),
         at: time('When it ended.'),
       }),
     )
@@ -162,7 +162,7 @@ export const HealingStatus = z.strictObject({
     .array(
       z.strictObject({
         vm: z.string(),
-        why: z.string().max(1024).describe('What is wrong with it, or why it is not replaced.'),
+        message: z.string().max(1024).describe('What is wrong with it, or why it is not replaced.'),
         waitsFor: z
           .string()
           .max(1024)

@@ -107,7 +107,7 @@ export const ListedIntOrPercent = CountOrPercent.meta({
 
 const PERCENT_FROM_0 = /^(100|[1-9]?[0-9])%$/;
 const COUNT_FROM_0_SHAPE = 'must be a whole number of at least 0, or a percentage from "0%" to "100%"';
-/** A number of VMs, or a percentage of them, of which either may be 0. */
+/** A number of VMs, or a percentage of them; either may be 0. */
 export const IntOrPercentFrom0 = z
   .union(
     [z.int32(COUNT_FROM_0_SHAPE).min(0, COUNT_FROM_0_SHAPE), z.string().regex(PERCENT_FROM_0, COUNT_FROM_0_SHAPE)],

@@ -48,7 +48,7 @@ const needsRights = (request: string): object[] => {
 };
 
 /**
- * The policy by which a request of a user on a pool says who makes it. A pool that is created may bring one along, as a
+ * The policy that makes a user's request on a pool say who made it. A pool that is created may bring one along, as a
  * restored pool does: no worker carries that out.
  */
 export const REQUESTS_POLICY = admissionPolicy({

@@ -52,7 +52,7 @@ export const ScheduleStatus = z.strictObject({
   lastSuccessfulTime: time('When an operation of it last ended as Complete.').exactOptional(),
   nextScheduleTime: time('The next time for which an operation is to be made.').exactOptional(),
   lastMissed: z
-    .strictObject({ time: time('For which none was made.'), why: z.string().max(1024) })
+    .strictObject({ time: time('For which none was made.'), message: z.string().max(1024) })
     .describe('The last time for which no operation was made.')
     .exactOptional(),
   active: z

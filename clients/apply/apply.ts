@@ -10,7 +10,7 @@ import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
 import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
 import {
-  asksForOtherVms,
+  changesVms,
   newRequesterAnnotation,
   REQUESTER_FIELD,
   withRequester,
@@ -86,7 +86,7 @@ async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accep
     before: before as Stored<Owner> | undefined,
     requestedBy: undefined,
   };
-  if (!asksForOtherVms(before, after)) return accepted;
+  if (!changesVms(before, after)) return accepted;
   const unchecked = options.checksVms ? await checkTemplate(planned, accepted.after, options.kube) : undefined;
   const checked = unchecked === undefined ? accepted : { ...accepted, unchecked };
   // Revisions show who asked for them, and sets have none.
@@ -106,9 +106,9 @@ async function checkTemplate(
 ): Promise<string | undefined> {
   const check = await checkMember(kube, kind, owner);
   if (check.result === 'right') return undefined;
-  if (check.result === 'unchecked') return check.why;
-  const words = `no ${kind.members.noun} can be created from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.why}`;
-  throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
+  if (check.result === 'unchecked') return check.message;
+  const words = `no ${kind.members.noun} can be created from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.message}`;
+  throw new Failure(`${where.aboutVm(check.message)}: ${words}`);
 }
 
 /**

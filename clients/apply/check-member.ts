@@ -14,7 +14,7 @@ const WRONG = new Set([400, 413, 422]);
 const SUFFIX = 0;
 
 /** What the API server says about a VM of a template. */
-type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
+type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; message: string };
 
 /**
  * Has the API server dry-run one VM, or other member, of the template, with its schema and KubeVirt's webhooks. Refuses
@@ -42,6 +42,6 @@ export async function checkMember(
     if (!(error instanceof KubeError)) throw error;
     // The API server checks for an existing object of the same name last.
     if (error.status === 409) return { result: 'right' };
-    return { result: WRONG.has(error.status) ? 'refused' : 'unchecked', why: error.message };
+    return { result: WRONG.has(error.status) ? 'refused' : 'unchecked', message: error.message };
   }
 }

@@ -76,10 +76,10 @@ async function disruptionOf(kube: KubeClient, before: Stored<Pool>, after: Store
 export function haltOf(pool: Stored<Pool>): string | undefined {
   const { halted, pool: name } = rolloutView(pool);
   if (halted === null) return undefined;
-  const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
+  const message = halted.reason === null ? '' : `: ${plain(halted.reason)}`;
   const how = HALTS[halted.kind] ?? `its rollout is ${halted.kind}`;
   const again = `\`drover rollout resume pool ${name}\` rolls it out again`;
-  return `pool ${name}: ${how}, by ${plain(halted.by)}${why}; ${again}`;
+  return `pool ${name}: ${how}, by ${plain(halted.by)}${message}; ${again}`;
 }
 
 /** Says that nothing of the pool's template is rolled out as long as it is paused; undefined if it is not. */
@@ -87,9 +87,9 @@ function pauseOf(pool: Stored<Pool>): string | undefined {
   const { paused, pool: name } = rolloutView(pool);
   if (paused === null) return undefined;
   if (paused.by === BY_SPEC) return `pool ${name}: spec.paused is true: no VM is updated until it is false`;
-  const why = paused.why === null ? '' : `: ${plain(paused.why)}`;
+  const message = paused.reason === null ? '' : `: ${plain(paused.reason)}`;
   return (
-    `pool ${name}: its rollouts are paused, by ${plain(paused.by)}${why}: ` +
+    `pool ${name}: its rollouts are paused, by ${plain(paused.by)}${message}: ` +
     `no VM is updated until \`drover rollout resume pool ${name}\``
   );
 }

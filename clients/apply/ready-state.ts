@@ -15,7 +15,7 @@ export type ReadyState =
   /** `remarks`: what keeps it from that, and may pass. */
   | { state: 'going'; phase: string; message: string; remarks: string[] }
   /** It makes no progress until a user intervenes. */
-  | { state: 'stuck'; why: string };
+  | { state: 'stuck'; message: string };
 
 /** Conditions that tell, while they are true, why something takes its time. */
 const REMARKABLE = new Set([
@@ -30,7 +30,7 @@ const REMARKABLE = new Set([
 
 export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState {
   const { metadata, status } = owner;
-  if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', why: 'it is being deleted' };
+  if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', message: 'it is being deleted' };
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return going(owner, 'Pending', 'no worker has observed it yet');
   return isPool(kind, owner) ? readyStateOfPool(owner) : readyStateOfSet(kind, owner);
@@ -39,13 +39,17 @@ export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState 
 function readyStateOfPool(pool: Stored<Pool>): ReadyState {
   const readiness = poolReadiness(wantedBy(pool), pool.status ?? {}, new Date().toISOString());
   const { reason, message } = readiness;
-  if (readiness.state === 'Stalled') return { state: 'stuck', why: haltOf(pool) ?? wordsOf(readiness) };
+  if (readiness.state === 'Stalled') return { state: 'stuck', message: haltOf(pool) ?? wordsOf(readiness) };
   if (readiness.state !== 'Held') return readyState(pool, readiness);
   const { paused } = rolloutView(pool);
   if (reason === 'Paused' && paused !== null)
-    return { state: 'stuck', why: `it is paused by ${paused.by}${paused.why === null ? '' : `: ${paused.why}`}` };
-  if (reason === 'OutdatedVms') return { state: 'stuck', why: `its updateStrategy leaves VMs to others: ${message}` };
-  return WAITED_FOR.has(reason) ? going(pool, reason, message) : { state: 'stuck', why: wordsOf(readiness) };
+    return {
+      state: 'stuck',
+      message: `it is paused by ${paused.by}${paused.reason === null ? '' : `: ${paused.reason}`}`,
+    };
+  if (reason === 'OutdatedVms')
+    return { state: 'stuck', message: `its updateStrategy leaves VMs to others: ${message}` };
+  return WAITED_FOR.has(reason) ? going(pool, reason, message) : { state: 'stuck', message: wordsOf(readiness) };
 }
 
 /** What holds a pool, and may end while a command waits. */
@@ -56,7 +60,7 @@ function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
   const isToRun = kind.members.noun === 'VMI' || runsByItself(set.spec.template);
   const readiness = setReadiness({ ...wantedBy(set), isToRun }, set.status ?? {}, new Date().toISOString());
   return readiness.state === 'Held'
-    ? { state: 'stuck', why: `it is paused: ${readiness.message}` }
+    ? { state: 'stuck', message: `it is paused: ${readiness.message}` }
     : readyState(set, readiness);
 }
 
@@ -66,7 +70,7 @@ const wantedBy = (owner: Stored<Owner>) => ({ replicas: wantedReplicas(owner), d
 function readyState(owner: Stored<Owner>, readiness: Readiness): ReadyState {
   if (readiness.state === 'Ready')
     return readiness.reason === 'OutdatedPods' ? { state: 'there', but: readiness.message } : { state: 'there' };
-  if (readiness.state === 'Stalled') return { state: 'stuck', why: wordsOf(readiness) };
+  if (readiness.state === 'Stalled') return { state: 'stuck', message: wordsOf(readiness) };
   return going(owner, readiness.reason, readiness.message);
 }
 

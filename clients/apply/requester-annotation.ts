@@ -32,7 +32,7 @@ export function requesterAnnotationOf(pool: Stored | undefined, manager: string)
 }
 
 /** Reports whether an apply asks for other VMs than before. */
-export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
+export const changesVms = (before: Stored | undefined, after: Stored): boolean =>
   before?.metadata.uid !== after.metadata.uid || templateHash(before as Owner) !== templateHash(after as Owner);
 
 const templateHash = ({ spec }: Owner): string => revisionOf(poolTemplate(spec));

@@ -59,10 +59,10 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
   if (readyState.state === 'there') return undefined;
   const title = `${kind.noun} ${owner.metadata.name}`;
   if (readyState.state === 'stuck')
-    return new Failure(readyState.why.startsWith(title) ? readyState.why : `${title}: ${readyState.why}`);
-  const why = [readyState.message, ...readyState.remarks].filter(Boolean).join('; ');
+    return new Failure(readyState.message.startsWith(title) ? readyState.message : `${title}: ${readyState.message}`);
+  const message = [readyState.message, ...readyState.remarks].filter(Boolean).join('; ');
   return new Failure(
-    `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${why}; drover continues with it`,
+    `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${message}; drover continues with it`,
   );
 }
 

@@ -10,7 +10,7 @@ import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
 import { patchOf, type ChangeOptions } from './patch.ts';
 import { planLines, refusalsOf } from './plan-view.ts';
-import { planAndAsk, type AskedPlan } from './plan.ts';
+import { planWithDryRuns, type DryRunPlan } from './plan.ts';
 
 interface ChangeFlags extends ChangeOptions {
   selector?: string;
@@ -26,10 +26,10 @@ export const planChanges: Work<ChangeFlags & { output?: DataFormat }> = async (s
   if (refusals.length > 0) throw new AggregateError(refusals);
 };
 
-async function planned(session: Session, names: string[], flags: ChangeFlags): Promise<AskedPlan> {
+async function planned(session: Session, names: string[], flags: ChangeFlags): Promise<DryRunPlan> {
   const patch = await patchOf(flags);
   const vms = await vmsToChange(session, names, flags);
-  return planAndAsk(await session.kube(), vms, patch);
+  return planWithDryRuns(await session.kube(), vms, patch);
 }
 
 /** Reads the VMs that are meant. Throws `UsageError`, and a `KubeError` (404) for a missing VM. */
@@ -74,7 +74,7 @@ export const applyChange: Work<ChangeFlags & ChangingFlags> = async (session, fl
   );
 };
 
-function tellRestarts({ groups }: AskedPlan): void {
+function tellRestarts({ groups }: DryRunPlan): void {
   const waits = groups.flatMap(({ need, vms }) => (need === 'Restart' ? vms : []));
   if (waits.length > 0)
     note(`${formatVms(waits.length)} to be restarted: \`drover vm restart --pending\` does that, a few at a time`);

@@ -16,8 +16,8 @@ export interface ChangeOptions {
 export async function patchOf({ patch: path, set }: ChangeOptions): Promise<Json> {
   if ((path === undefined) === (set.length === 0)) throw new UsageError('which change? Give --patch or --set');
   const patch = path === undefined ? patchOfSets(set) : await readPatch(path);
-  const why = whyNoChange(patch);
-  if (why !== null) throw path === undefined ? new UsageError(why) : new Failure(`${path}: ${why}`);
+  const message = whyNoChange(patch);
+  if (message !== null) throw path === undefined ? new UsageError(message) : new Failure(`${path}: ${message}`);
   return patch as Json;
 }
 

@@ -4,7 +4,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/print.ts';
-import type { AskedPlan } from './plan.ts';
+import type { DryRunPlan } from './plan.ts';
 
 /** From least to most that has to be done. */
 const NEEDS: Record<ChangeNeed, string> = {
@@ -16,25 +16,29 @@ const NEEDS: Record<ChangeNeed, string> = {
 const ORDER = Object.keys(NEEDS) as ChangeNeed[];
 
 /** What the plan says, for users: the groups, and the VMs that nothing is done to. */
-export function planLines({ groups, unchanged, left }: Omit<AskedPlan, 'patch'>): string[] {
+export function planLines({ groups, unchanged, left }: Omit<DryRunPlan, 'patch'>): string[] {
   const sorted = groups.toSorted((a, b) => ORDER.indexOf(a.need) - ORDER.indexOf(b.need));
   return [
     ...sorted.flatMap(({ need, edits, vms, kubevirt }) => [
       paint('bold', plain(`${formatVms(vms.length)}: ${NEEDS[need]}: ${formatNames(vms)}`)),
       ...edits.map((edit) => plain(`  ${formatEdit(edit)}`)),
-      ...(kubevirt.is === 'refused' ? [paint('red', plain(`  refused for ${vms[0]}: ${kubevirt.why}`))] : []),
+      ...(kubevirt.is === 'refused' ? [paint('red', plain(`  refused for ${vms[0]}: ${kubevirt.message}`))] : []),
       ...(kubevirt.is === 'unknown' ? [paint('yellow', '  KubeVirt was not asked: there are too many groups')] : []),
     ]),
     ...(unchanged.length === 0 ? [] : [plain(`${formatVms(unchanged.length)} as wanted: ${formatNames(unchanged)}`)]),
-    ...left.map(({ why, vms }) => plain(`left as they are: ${formatNames(vms)}: ${why}`)),
+    ...left.map(({ message, vms }) => plain(`left as they are: ${formatNames(vms)}: ${message}`)),
     ...(groups.length === 0 ? ['nothing to change'] : []),
   ];
 }
 
 /** A sentence for each group that KubeVirt refuses. */
-export const refusalsOf = ({ groups }: AskedPlan): Failure[] =>
+export const refusalsOf = ({ groups }: DryRunPlan): Failure[] =>
   groups.flatMap(({ vms, kubevirt }) =>
     kubevirt.is === 'refused'
-      ? [new Failure(plain(`KubeVirt would refuse ${formatVms(vms.length)} (${formatNames(vms)}): ${kubevirt.why}`))]
+      ? [
+          new Failure(
+            plain(`KubeVirt would refuse ${formatVms(vms.length)} (${formatNames(vms)}): ${kubevirt.message}`),
+          ),
+        ]
       : [],
   );

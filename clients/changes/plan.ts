@@ -18,7 +18,7 @@ import { mapAtOnce } from '../cli/at-once.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
-const MOST_ASKED = 100;
+const MAX_DRY_RUNS = 100;
 /** How many of them at once. */
 const AT_ONCE = 8;
 
@@ -28,18 +28,18 @@ export type Vm = VmWithVmi['vm'];
 type Verdict =
   /** It would take it. */
   | { is: 'taken' }
-  | { is: 'refused'; why: string }
+  | { is: 'refused'; message: string }
   /** There are too many groups to ask about each. */
   | { is: 'unknown' };
 
 /** A plan that KubeVirt was asked about; `-o json` prints it as is. */
-export interface AskedPlan extends Omit<ChangePlan, 'groups'> {
+export interface DryRunPlan extends Omit<ChangePlan, 'groups'> {
   patch: Json;
   groups: (ChangeGroup & { kubevirt: Verdict })[];
 }
 
 /** Says what a change would do to these VMs, and asks KubeVirt about one VM of each group by a dry run. */
-export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], patch: Json): Promise<AskedPlan> {
+export async function planWithDryRuns(kube: KubeClient, vms: readonly VmWithVmi[], patch: Json): Promise<DryRunPlan> {
   const { strategy, plugs } = await kubevirtRules(kube);
   const byName = new Map(vms.map((one) => [nameOf(one.vm), one]));
   const planned = [...byName].map(([name, { vm }]) => ({ name, vm, whyLeft: whyLeft(vm) }));
@@ -56,12 +56,12 @@ export async function planAndAsk(kube: KubeClient, vms: readonly VmWithVmi[], pa
     });
   };
   const { groups, ...rest } = planChange(planned, patch, needOf);
-  const asked = await mapAtOnce(groups, AT_ONCE, async (group, index) => {
+  const checked = await mapAtOnce(groups, AT_ONCE, async (group, index) => {
     const { vm } = byName.get(group.vms[0]!)!;
-    const kubevirt: Verdict = index < MOST_ASKED ? await ask(kube, vm, group) : { is: 'unknown' };
+    const kubevirt: Verdict = index < MAX_DRY_RUNS ? await dryRunOf(kube, vm, group) : { is: 'unknown' };
     return { ...group, kubevirt };
   });
-  return { patch, groups: asked, ...rest };
+  return { patch, groups: checked, ...rest };
 }
 
 const nameOf = ({ metadata }: Vm): string => `${metadata.namespace}/${metadata.name}`;
@@ -75,7 +75,7 @@ function whyLeft(vm: Vm): string | null {
 const isWaiting = ({ status }: Vm): boolean =>
   status?.conditions?.some((one) => one.type === 'RestartRequired' && one.status === 'True') === true;
 
-async function ask(kube: KubeClient, vm: Vm, { edits }: ChangeGroup): Promise<Verdict> {
+async function dryRunOf(kube: KubeClient, vm: Vm, { edits }: ChangeGroup): Promise<Verdict> {
   const { namespace = '', name, uid } = vm.metadata;
   const change = mergePatch(vm, withEdits(vm, edits));
   const patch = { ...change, metadata: { ...change?.metadata, uid } };
@@ -83,7 +83,7 @@ async function ask(kube: KubeClient, vm: Vm, { edits }: ChangeGroup): Promise<Ve
     await kube.patch(VirtualMachines, { namespace, name }, 'merge', patch, { dryRun: true });
     return { is: 'taken' };
   } catch (error) {
-    if (error instanceof KubeError) return { is: 'refused', why: error.message };
+    if (error instanceof KubeError) return { is: 'refused', message: error.message };
     throw error;
   }
 }

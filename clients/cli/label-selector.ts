@@ -130,7 +130,7 @@ class Reader {
     return this.next === undefined || /[=!,()<>]/.test(this.next) ? undefined : this.take();
   }
 
-  fail(why: string): never {
-    throw new RangeError(`${JSON.stringify(this.#text)} is not a valid label selector: ${why}; ${SHAPE}`);
+  fail(message: string): never {
+    throw new RangeError(`${JSON.stringify(this.#text)} is not a valid label selector: ${message}; ${SHAPE}`);
   }
 }

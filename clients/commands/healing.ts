@@ -55,7 +55,7 @@ const cycle = (action: CycleAction): Command =>
     .argument('[vms...]', 'after the pool: the names of its VMs')
     .addOption(reasonOption())
     .addOption(dryRunOption())
-    .does(async () => (await import('../healing/cycles.ts')).asksCycles(action));
+    .does(async () => (await import('../healing/cycles.ts')).cycleCommand(action));
 
 export const healCommand = (): Command =>
   new Command('heal')

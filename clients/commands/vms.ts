@@ -13,7 +13,7 @@ const pendingCommand = (): Command =>
     .addOption(formatOption())
     .examples(
       ['What waits for a restart, everywhere', 'drover vm pending -A'],
-      ['For a script', 'drover vm pending -o json | jq -r .items[].why'],
+      ['For a script', 'drover vm pending -o json | jq -r .items[].message'],
     )
     .does(async () => (await import('../power/pending.ts')).pendingVms);
 

@@ -7,8 +7,8 @@ import { Failure, sentenceOf } from '../cli/failure.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 import { kubernetesOf, kubevirtIn } from '../version/versions.ts';
-import { askedOf } from './actions/asked.ts';
 import { perform } from './actions/perform.ts';
+import { readActionRequest } from './actions/read-request.ts';
 import type { Session as SeenSession } from './contract/messages.ts';
 import { Details } from './details/details.ts';
 import { OperationDetails } from './details/operation-details.ts';
@@ -43,7 +43,7 @@ const LOOK_MS = 1_000;
 const TOUCH_MS = 60_000;
 /** How often it is looked whether workers work: Temporal lists one that is gone for 75 s. */
 const WORKERS_MS = 15_000;
-const ASK_MS = 1_000;
+const PROBE_MS = 1_000;
 /** How long the API server may not answer before the page says so, in milliseconds: a slow one answers in less. */
 const LOST_MS = 5_000;
 
@@ -80,7 +80,7 @@ export async function openUserDashboard(session: Session, options: UserDashboard
       },
       act: async (body) => {
         if (isReadOnly) throw new Failure(READ_ONLY);
-        return perform(session, askedOf(body));
+        return perform(session, readActionRequest(body));
       },
       stream,
     },
@@ -100,7 +100,7 @@ export async function openUserDashboard(session: Session, options: UserDashboard
           stream.tell({ namespaces: sources.namespaces });
           stream.synced();
         })
-        .catch((error: unknown) => stream.tell({ state: 'reconnecting', why: (error as Error).message }));
+        .catch((error: unknown) => stream.tell({ state: 'reconnecting', message: (error as Error).message }));
       void learnVersions(kube, stream);
     },
     close: async () => {
@@ -119,7 +119,7 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
     server: kube.server,
     state: 'live',
     since: new Date().toISOString(),
-    why: null,
+    message: null,
     namespaces: null,
     unseen: [],
     isReadOnly,
@@ -135,10 +135,10 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
     const answers = isLost ? 'reconnecting' : 'live';
     const state = rejection === null ? answers : 'refused';
     if (state === stream.session.state) return;
-    const why = isLost ? sources.lastError || 'the API server does not answer' : null;
-    stream.tell({ state, since: new Date().toISOString(), why: rejection ?? why });
+    const message = isLost ? sources.lastError || 'the API server does not answer' : null;
+    stream.tell({ state, since: new Date().toISOString(), message: rejection ?? message });
   };
-  const ask = async (): Promise<void> => {
+  const probe = async (): Promise<void> => {
     try {
       await kubernetesOf(kube);
       rejection = null;
@@ -151,9 +151,9 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
     tell();
   };
   const contact = new ApiServerContact({
-    ask,
+    probe,
     behindMs: () => (rejection === null ? sources.behindMs : 0),
-    everyMs: ASK_MS,
+    everyMs: PROBE_MS,
     lostAfterMs: LOST_MS,
     onChange: (lost) => {
       isLost = lost;
@@ -166,7 +166,7 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
 
 async function learnVersions(kube: KubeClient, stream: Stream): Promise<void> {
   const [kubernetes, kubevirt] = await Promise.all(
-    [kubernetesOf(kube), kubevirtIn(kube)].map((asking) => asking.catch(() => null)),
+    [kubernetesOf(kube), kubevirtIn(kube)].map((version) => version.catch(() => null)),
   );
   stream.tell({
     versions: { drover: packageJson.version, kubernetes: kubernetes ?? null, kubevirt: kubevirt ?? null },

@@ -138,10 +138,10 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
       return last.state !== 'going';
     }),
   );
-  if (last.state === 'stuck') throw new Failure(`pool ${POOL}: ${last.why}`);
+  if (last.state === 'stuck') throw new Failure(`pool ${POOL}: ${last.message}`);
   if (last.state === 'there') return;
-  const why = [last.message, ...last.remarks].join('; ');
-  throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s: ${why}`);
+  const message = [last.message, ...last.remarks].join('; ');
+  throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s: ${message}`);
 }
 
 async function printHints(session: Session, stack: Stack): Promise<void> {

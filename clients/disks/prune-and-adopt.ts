@@ -47,9 +47,9 @@ async function eachOf(
 ): Promise<void> {
   for (const one of found) {
     const label = `persistentvolumeclaim/${one.claim.metadata.name}`;
-    const why = dryRun === 'client' ? null : await act(one, dryRun === 'server');
-    if (why === null) print(`${label} ${done}${dryRunRemark(dryRun)}`);
-    else note(`${label} left: ${why}`);
+    const message = dryRun === 'client' ? null : await act(one, dryRun === 'server');
+    if (message === null) print(`${label} ${done}${dryRunRemark(dryRun)}`);
+    else note(`${label} left: ${message}`);
   }
 }
 
@@ -108,7 +108,7 @@ async function deleteKept(kube: KubeClient, { claim, kept }: ListedClaim, dryRun
 const isSame = (a: KeptDisk | null, b: KeptDisk): boolean =>
   a !== null && a.poolUid === b.poolUid && a.keptAt === b.keptAt;
 
-/** Gives a pool the disks that an earlier pool of its name has kept, or those of them that are named. */
+/** Gives a pool the disks that an earlier pool of its name has kept: all, or the ones that are named. */
 export const adoptDisks: Work<{ pool?: string; dryRun: DryRun }> = async (session, { pool, dryRun }, ...names) => {
   if (pool === undefined) throw new UsageError('for which pool? Give --pool');
   const [kube, namespace] = [await session.kube(), await session.namespace()];

@@ -34,7 +34,7 @@ export async function lookAtKubeVirt(kube: KubeClient): Promise<Found> {
   );
 }
 
-/** Looks whether the API server reaches virt-api, by which VMs are restarted, started and stopped. */
+/** Checks that the API server reaches virt-api, which restarts, starts and stops VMs. */
 export async function lookAtSubresources(kube: KubeClient): Promise<Found> {
   try {
     await kube.request({ method: 'GET', path: '/apis/subresources.kubevirt.io/v1', ...call() });

@@ -34,9 +34,9 @@ async function lateIn(client: Client, cluster: string): Promise<Found[]> {
   return waiting
     .filter(({ since }) => Date.now() - Date.parse(since) > LATE_MS)
     .map(({ receiver, count, since }) => {
-      const why = failures.find((message) => message.startsWith(`receiver ${receiver}:`));
+      const message = failures.find((message) => message.startsWith(`receiver ${receiver}:`));
       return warning(
-        `receiver ${receiver} has not taken ${count} notifications since ${since}${why === undefined ? '' : `: ${why}`}`,
+        `receiver ${receiver} has not taken ${count} notifications since ${since}${message === undefined ? '' : `: ${message}`}`,
         receiver === KUBERNETES_EVENTS
           ? "see the workers' logs: they may lack the right to create Events"
           : 'fix the receiver, or the file that DROVER_WEBHOOKS names: docs/notifications.md',
@@ -57,9 +57,12 @@ async function tryAll(client: Client, cluster: string): Promise<Looked> {
   if (results === undefined) return unknown('no worker has tried the receivers in time');
   const receivers = Object.entries(results);
   if (receivers.length === 0) return ok('the workers have no receivers: docs/notifications.md');
-  return receivers.map(([name, why]) =>
-    why === ''
+  return receivers.map(([name, message]) =>
+    message === ''
       ? ok(`receiver ${name} has taken an event that says nothing`)
-      : warning(`receiver ${name} has not taken an event that says nothing: ${why}`, 'fix it: docs/notifications.md'),
+      : warning(
+          `receiver ${name} has not taken an event that says nothing: ${message}`,
+          'fix it: docs/notifications.md',
+        ),
   );
 }

@@ -48,18 +48,18 @@ export async function lookAtWorkerRights(
     return unknown(
       `there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`,
     );
-  const asked = rightsIn(within === undefined ? workerRules.cluster : workerRules.namespaced);
+  const needed = rightsIn(within === undefined ? workerRules.cluster : workerRules.namespaced);
   const account = {
     user: `system:serviceaccount:${namespace}:${name}`,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
   };
-  const allowed = await mapAtOnce(asked, AT_ONCE, (right) => hasRight(kube, right, within, call().signal, account));
-  const missing = asked.filter((_, index) => allowed[index] === false);
+  const allowed = await mapAtOnce(needed, AT_ONCE, (right) => hasRight(kube, right, within, call().signal, account));
+  const missing = needed.filter((_, index) => allowed[index] === false);
   const who = `ServiceAccount ${name} in namespace ${namespace}`;
-  if (missing.length === 0) return ok(`${who} has the ${asked.length} rights of a worker`);
+  if (missing.length === 0) return ok(`${who} has the ${needed.length} rights of a worker`);
   const where = within === undefined ? 'all namespaces' : `namespace ${within}`;
   return failed(
-    `${who} lacks ${missing.length} of the ${asked.length} rights of a worker in ${where}: ${missing.map(formatRight).join(', ')}`,
+    `${who} lacks ${missing.length} of the ${needed.length} rights of a worker in ${where}: ${missing.map(formatRight).join(', ')}`,
     `apply drover's ${within === undefined ? 'ClusterRole' : 'Role'} drover-worker of this release, and bind it to the ServiceAccount`,
   );
 }

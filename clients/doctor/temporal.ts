@@ -63,8 +63,8 @@ const serverOnly = (tls: NonNullable<ConnectionOptions['tls']>): NonNullable<Con
   return server;
 };
 
-const within = <T>(connection: Connection, ask: () => Promise<T>): Promise<T> =>
-  connection.withDeadline(Date.now() + DEADLINE_MS, ask);
+const within = <T>(connection: Connection, query: () => Promise<T>): Promise<T> =>
+  connection.withDeadline(Date.now() + DEADLINE_MS, query);
 
 /** Looks whether the workflow that watches the cluster runs, is about this cluster, and has a worker. */
 export async function lookAtWatch(session: Session): Promise<Found> {

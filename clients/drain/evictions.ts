@@ -52,7 +52,7 @@ const isEvictable = (pod: Stored<Pod>): boolean =>
  * What came of an eviction: KubeVirt has the VMI leave the node; the pod ends, and its VMI with it; or neither, which
  * may be otherwise later.
  */
-export type Evicted = { pod: LauncherPod } & ({ end: 'asked' | 'ends' } | { end: 'refused'; why: string });
+export type Evicted = { pod: LauncherPod } & ({ end: 'asked' | 'ends' } | { end: 'refused'; message: string });
 
 /** Asks to evict each of the pods, a few at a time. Throws `KubeUnreachable` if the API server does not answer. */
 export const evictAll = (
@@ -77,6 +77,6 @@ async function evict(kube: KubeClient, pod: LauncherPod, dryRun: DryRun): Promis
     if (isNotFound(error)) return { pod, end: 'ends' };
     // One pod that must not go, for whatever reason, keeps no other.
     if (!(error instanceof KubeError)) throw error;
-    return error.message.includes(MARKED) ? { pod, end: 'asked' } : { pod, end: 'refused', why: error.message };
+    return error.message.includes(MARKED) ? { pod, end: 'asked' } : { pod, end: 'refused', message: error.message };
   }
 }

@@ -34,12 +34,12 @@ export async function ensureRights(
   { inCluster, inNamespaces }: NodeRights,
   namespaces: ReadonlySet<string>,
 ): Promise<void> {
-  const asked: [Right, string | undefined][] = [
+  const needed: [Right, string | undefined][] = [
     ...inCluster.map((right): [Right, undefined] => [right, undefined]),
     ...[...namespaces].flatMap((namespace) => inNamespaces.map((right): [Right, string] => [right, namespace])),
   ];
   const missing = await Promise.all(
-    asked.map(async ([right, namespace]) =>
+    needed.map(async ([right, namespace]) =>
       (await hasRight(kube, right, namespace))
         ? []
         : [`${formatRight(right)}${namespace === undefined ? '' : ` in ${namespace}`}`],

@@ -84,15 +84,15 @@ function outcomeOf({ ends, of }: DrainProgress, vms: number, dryRun: DryRun): st
 /** VMs that may not go, or not yet, by the reason. */
 function refusals({ ends }: DrainProgress): string[] {
   const refused = [...ends.values()].flatMap((one) => (one.end === 'refused' ? [one] : []));
-  return refused.map(({ pod: { namespace, vmi }, why }) => `${namespace}/${vmi} stays for now: ${why}`);
+  return refused.map(({ pod: { namespace, vmi }, message }) => `${namespace}/${vmi} stays for now: ${message}`);
 }
 
 /** What users must know who end the command before the node is empty. */
 function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): string {
   if (!isCordoned) return `nothing was changed: node ${node} is as it was`;
-  const asked = [...ends.values()].filter(({ end }) => end !== 'refused').length;
+  const requested = [...ends.values()].filter(({ end }) => end !== 'refused').length;
   return (
-    `node ${node} stays cordoned, and ${asked} of ${formatVms(of)} ${asked === 1 ? 'was' : 'were'} asked to leave: ` +
+    `node ${node} stays cordoned, and ${requested} of ${formatVms(of)} ${requested === 1 ? 'was' : 'were'} asked to leave: ` +
     `\`drover drain start ${node}\` asks the others, \`drover drain status ${node}\` shows them, ` +
     `\`drover drain cancel ${node}\` takes it back`
   );
@@ -113,14 +113,14 @@ export const drainNode: Work<StartOptions & { wait: boolean }> = async (session,
  * once: a user who takes a mark back wants the VM to stay. Throws `Failure` if the node is uncordoned meanwhile.
  */
 async function untilEmpty(kube: KubeClient, node: string, progress: DrainProgress): Promise<void> {
-  let askedAt = Date.now();
+  let requestedAt = Date.now();
   await followNode(kube, node, async ({ isDrained, items }) => {
     if (!isDrained)
       throw new Failure(
         `node ${node} is not cordoned any more: its drain was cancelled, and ${items.length} VMIs stay`,
       );
-    if (Date.now() - askedAt < AGAIN_MS) return;
-    askedAt = Date.now();
+    if (Date.now() - requestedAt < AGAIN_MS) return;
+    requestedAt = Date.now();
     const { launchers } = await podsOn(kube, node);
     const open = launchers.filter(({ uid }) => (progress.ends.get(uid)?.end ?? 'refused') === 'refused');
     await evictAll(kube, open, 'none', (one) => void progress.ends.set(one.pod.uid, one));

@@ -20,13 +20,13 @@ import { healView, type HealView } from './view.ts';
 export type CycleAction = 'now' | 'skip';
 
 /** Returns what a command does: it asks a pool about the healing of VMs, and says what becomes of each. */
-export const asksCycles =
+export const cycleCommand =
   (action: CycleAction): Work<RequestOptions> =>
   async (session, options, ...words) => {
     const { pool: name, vms } = poolAndVms(words);
     if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
-    const asked = await onePool(session, ['pool', name]);
-    const { done, failures, pool } = await askCycles(session, asked, action, vms, options);
+    const target = await onePool(session, ['pool', name]);
+    const { done, failures, pool } = await requestCycles(session, target, action, vms, options);
     for (const [vm, outcome] of done) {
       const what = plain(`${labelOf(Vms.resource, vm)} ${outcome}${dryRunRemark(options.dryRun)}`);
       print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(pool), vm, Date.now()))}` : what);
@@ -49,7 +49,7 @@ interface CycleAnswer {
  * for all VMs that it makes sense for, even if it makes none for others. Throws `Failure` if nothing can be asked of
  * the pool, or if the request is refused or not answered in time.
  */
-export async function askCycles(
+export async function requestCycles(
   session: Session,
   pool: Stored<Pool>,
   action: CycleAction,
@@ -66,9 +66,9 @@ export async function askCycles(
       (error: unknown) => failures.push(error),
     );
   if (done.size === 0) return { done, failures, pool };
-  const asked = { action, vms: [...done.keys()] } satisfies HealingRequest;
-  const what = `${action === 'now' ? 'heal' : 'skip'} ${formatNames(asked.vms)}`;
-  const answered = await requestOfPool(session, pool, { ...HealingPlace, asked, what }, options);
+  const body = { action, vms: [...done.keys()] } satisfies HealingRequest;
+  const what = `${action === 'now' ? 'heal' : 'skip'} ${formatNames(body.vms)}`;
+  const answered = await requestOfPool(session, pool, { ...HealingPlace, body, what }, options);
   return { done, failures, pool: answered.pool };
 }
 
@@ -102,7 +102,7 @@ export function formatCycle(view: HealView, vm: string, now: number): string {
   const cycle = cycleOf(view, vm);
   if (cycle !== undefined) {
     const next = cycle.nextAt === null ? '' : `, next try ${nextTry(cycle.nextAt, now)}`;
-    return `replacement ${cycle.attempt}, ${cycle.phase}${next}: ${cycle.why}`;
+    return `replacement ${cycle.attempt}, ${cycle.phase}${next}: ${cycle.message}`;
   }
   const last = lastOf(view, vm);
   return last === undefined ? 'no cycle of it is in progress' : formatFinished(last);
@@ -161,16 +161,16 @@ export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: stri
     return `${none}, and by the rules of pool ${pool} it is not unhealthy: ${others}`;
   }
   const left = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;
-  const why = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
-  return `${none}, and whether it waits for one is not known: ${left}${why}`;
+  const message = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
+  return `${none}, and whether it waits for one is not known: ${left}${message}`;
 }
 
-function formatFinished({ end, attempts, why }: HealView['finished'][number]): string {
-  if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
+function formatFinished({ end, attempts, message }: HealView['finished'][number]): string {
+  if (end === 'Healed') return `healed after ${replacements(attempts)}: ${message}`;
   // The reason for giving up already begins with the end.
-  if (end === 'GivenUp') return why;
+  if (end === 'GivenUp') return message;
   const how = { Left: 'left as it is', Skipped: 'skipped', Refused: 'its deletion was refused' }[end];
-  return `${how}${attempts === 0 ? '' : ` after ${replacements(attempts)}`}: ${why}`;
+  return `${how}${attempts === 0 ? '' : ` after ${replacements(attempts)}`}: ${message}`;
 }
 
 const replacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;

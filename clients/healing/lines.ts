@@ -64,13 +64,13 @@ function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): 
 }
 
 function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
-  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [
+  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, message }): Cell[] => [
     vm,
     attempt,
     phase,
     nextTry(nextAt, now),
     ageOf(startedAt, now),
-    why,
+    message,
   ]);
   return table(['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'], rows);
 }
@@ -91,12 +91,12 @@ const END_STYLES: Record<HealView['finished'][number]['end'], Style> = {
 };
 
 function endedTable(finished: HealView['finished'], now: number): string[] {
-  const rows = finished.map(({ vm, attempts, end, at, why }): Cell[] => [
+  const rows = finished.map(({ vm, attempts, end, at, message }): Cell[] => [
     vm,
     attempts,
     { text: end, style: END_STYLES[end] },
     `${ageOf(at, now)} ago`,
-    why,
+    message,
   ]);
   return table(['ENDED', 'REPLACEMENTS', 'END', 'WHEN', 'WHY'], rows);
 }

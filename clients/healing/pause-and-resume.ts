@@ -7,12 +7,12 @@ import { since, type RequestPlace } from '../pool/request.ts';
 import { stateLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
-const asking = (request: HealingRequest): HealingRequest => request;
+const typed = (request: HealingRequest): HealingRequest => request;
 
 export const pause: Control<HealView> = {
   done: 'healing paused',
   what: 'pause its healing',
-  asked: () => asking({ action: 'pause' }),
+  body: () => typed({ action: 'pause' }),
   check: ({ pool, paused }) => {
     if (paused !== null) throw new Failure(`the healing of pool ${pool} is already paused, by ${since(paused)}`);
   },
@@ -21,11 +21,11 @@ export const pause: Control<HealView> = {
 export const resume: Control<HealView> = {
   done: 'healing resumed',
   what: 'resume its healing',
-  asked: () => asking({ action: 'resume' }),
+  body: () => typed({ action: 'resume' }),
   check: ({ pool, paused, suspended }) => {
     if (paused !== null) return;
-    const why = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
-    throw new Failure(`the healing of pool ${pool} is not paused: ${why}`);
+    const message = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
+    throw new Failure(`the healing of pool ${pool} is not paused: ${message}`);
   },
 };
 

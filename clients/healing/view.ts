@@ -23,7 +23,7 @@ export interface HealView {
   notListed: number;
   /** Why unhealthy VMs are not replaced: reason and message of the condition `HealingSuspended`. */
   suspended: { reason: string; message: string } | null;
-  paused: { by: string; at: string; why: string | null } | null;
+  paused: { by: string; at: string; reason: string | null } | null;
   /** In order of their start. */
   cycles: (Omit<Cycle, 'nextAt'> & { nextAt: string | null })[];
   /** Ended cycles, only the newest of each VM; the newest last. */
@@ -45,7 +45,7 @@ export function healView(pool: Stored<Pool>): HealView {
     notListed,
     suspended:
       suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
-    paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
+    paused: paused === undefined ? null : { ...paused, reason: paused.reason ?? null },
     cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
     finished: finished.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)),
   };

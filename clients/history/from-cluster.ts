@@ -72,7 +72,7 @@ function toldBy(event: CoreEvent, vms: string[]): Act {
     action: action ?? reason,
     vms,
     end: type === 'Warning' ? 'Failed' : 'Done',
-    why: message ?? null,
+    message: message ?? null,
     workflow: reportingInstance ?? '',
   });
 }
@@ -93,7 +93,7 @@ function actOfOperation({ metadata, spec, status }: StoredOperation, { resource,
       vms,
       requestedBy: spec.requestedBy ?? null,
       end: over === undefined ? 'InProgress' : ENDS[over.type as keyof typeof ENDS],
-      why: spec.reason ?? null,
+      message: spec.reason ?? null,
       workflow: status?.workflowId ?? '',
     }),
   ];
@@ -107,10 +107,10 @@ const actOfRevision = ({ hash, createdAt, requestedBy, changeCause }: Revision):
     to: hash,
     requestedBy,
     end: 'Done',
-    why: changeCause,
+    message: changeCause,
   });
 
-const act = (known: Pick<Act, 'time' | 'endedAt' | 'action' | 'end' | 'why'> & Partial<Act>): Act => ({
+const act = (known: Pick<Act, 'time' | 'endedAt' | 'action' | 'end' | 'message'> & Partial<Act>): Act => ({
   vms: [],
   from: null,
   to: null,

@@ -125,21 +125,21 @@ async function actsOf(session: Session, { workflowId, runId, status }: Run): Pro
   const handle = client.workflow.getHandle(workflowId, runId);
   if (status === 'COMPLETED')
     return ((await session.untilAnswered(handle.result())) as { acts?: Act[] } | undefined)?.acts ?? [];
-  const told = await askActs(session, handle);
+  const told = await queryActs(session, handle);
   if (status === 'RUNNING') return told;
-  const why = `its workflow was ${ENDED[status] ?? 'ended'}`;
-  return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', why } : act));
+  const message = `its workflow was ${ENDED[status] ?? 'ended'}`;
+  return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', message } : act));
 }
 
 /** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
 const ANSWER_MS = 5_000;
 
 /** Throws `Failure` if no worker answers. */
-async function askActs(session: Session, handle: WorkflowHandle): Promise<Act[]> {
+async function queryActs(session: Session, handle: WorkflowHandle): Promise<Act[]> {
   const { connection } = await session.temporal();
-  const asking = (): Promise<Act[]> => handle.query(recorded);
+  const query = (): Promise<Act[]> => handle.query(recorded);
   try {
-    return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, asking));
+    return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, query));
   } catch (error) {
     if (isWorkflowNotFound(error)) throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
     throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {

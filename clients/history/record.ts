@@ -17,7 +17,7 @@ export interface Act {
   from?: number;
   to?: number;
   /** The reason that was given. */
-  why?: string | undefined;
+  reason?: string | undefined;
 }
 
 /**
@@ -28,7 +28,7 @@ export async function recordAct(
   session: Session,
   kind: OwnerKind,
   key: { namespace: string; name: string },
-  { vms = [], why, ...act }: Act,
+  { vms = [], reason, ...act }: Act,
 ): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const [{ record }, { isWorkflowNotFound }] = await Promise.all([
@@ -40,7 +40,7 @@ export async function recordAct(
     const cluster = await workersIn(session, key.namespace);
     await ensureSameCluster(session, cluster);
     const handle = client.workflow.getHandle(kind.workflowId({ cluster, ...key }));
-    const because = why === undefined ? {} : { why };
+    const because = reason === undefined ? {} : { reason };
     const said = { ...act, ...because, vms: [...vms], by: await requestedBy(() => session.kube()) };
     await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));
   } catch (error) {

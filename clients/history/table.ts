@@ -22,7 +22,7 @@ const styleOf = (end: ActEndWord): Style =>
 
 /** `members`: what the actions were done to, as sentences call one. */
 export function actionsTable(actions: Act[], members: MemberKind['noun']): string[] {
-  const rows = actions.map(({ time, action, vms, from, to, requestedBy, end, why, reason }): Cell[] => [
+  const rows = actions.map(({ time, action, vms, from, to, requestedBy, end, message, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
     action,
     vms.length === 0 ? '<pool>' : formatNames(vms),
@@ -30,7 +30,7 @@ export function actionsTable(actions: Act[], members: MemberKind['noun']): strin
     to ?? '<none>',
     requestedBy ?? '<unknown>',
     { text: end, style: styleOf(end) },
-    why ?? causeIn(reason),
+    message ?? causeIn(reason),
   ]);
   return table(['TIME', 'ACTION', `${members}S`, 'FROM', 'TO', 'REQUESTED BY', 'END', 'WHY'], rows);
 }

@@ -24,7 +24,7 @@ import {
 type TransitionFlags = ScopeFlags & RestartFlags;
 
 export const planTransition: Work<TransitionFlags & { output?: PlanFormat }> = async (session, flags) => {
-  const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { asksServer: true });
+  const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { withDryRuns: true });
   await printPlan(plan, flags.output);
 };
 
@@ -42,17 +42,17 @@ export const undoTransition: Work<RestartFlags & FollowFlags> = async (session, 
  * Makes the operation of a transition, and follows it, as the flags say; with `--dry-run`, only prints what it would
  * do. Throws `Failure` if nothing matches.
  */
-async function beginTransition(session: Session, asked: AnyOperation, flags: FollowFlags): Promise<void> {
-  const transition = transitionIn(asked);
+async function beginTransition(session: Session, requested: AnyOperation, flags: FollowFlags): Promise<void> {
+  const transition = transitionIn(requested);
   const { dryRun, output } = flags;
-  const { plan, others } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
+  const { plan, others } = await plannedOf(session, transition, { withDryRuns: dryRun === 'server' });
   if (dryRun === 'client' && output === undefined) return printPlan(plan);
   if (transition.scope.undoes !== null)
     checkNotChangedAgain(
       others.operations,
       plan.items.map(({ namespace, result: type }) => ({ namespace, type })),
     );
-  const operation = namedOperation(asked, transition.scope, plan.items);
+  const operation = namedOperation(requested, transition.scope, plan.items);
   const tell = (): void => {
     for (const line of [...poolLines(plan), ...(flags.wait ? [] : skippedLines(plan))]) note(line);
   };

@@ -60,9 +60,9 @@ function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
 
 const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result || '<none>');
 
-function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
+function needsOf({ kind, need, pool, message }: PlannedItem): Cell {
   const [words] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : WORDS[need];
-  const text = `${words}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${why === null ? '' : `: ${why}`}`;
+  const text = `${words}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${message === null ? '' : `: ${message}`}`;
   const style = STYLES[need];
   return style === undefined ? text : { text, style };
 }
@@ -98,10 +98,10 @@ export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): strin
   const skipped = items.filter(
     ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Deferred' || need === 'Excluded'),
   );
-  const groups = Map.groupBy(skipped, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
+  const groups = Map.groupBy(skipped, ({ need, message }) => `${WORDS[need][0]}\n${message}`);
   return [...groups].map(([key, ofOne]) => {
-    const [words, why] = key.split('\n') as [string, string];
-    return plain(`${words}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${why}`);
+    const [words, message] = key.split('\n') as [string, string];
+    return plain(`${words}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${message}`);
   });
 }
 

@@ -50,7 +50,7 @@ export interface PlannedItem {
   result: string | null;
   need: PlannedNeed;
   /** Why it is deferred or excluded, or what would be wrong with the result. */
-  why: string | null;
+  message: string | null;
 }
 
 /** What a transition would do now. */
@@ -71,7 +71,7 @@ export interface TransitionPlanned {
 
 export interface PlanOptions {
   /** Whether to ask the API server for the resulting types, by dry runs that write nothing. */
-  asksServer: boolean;
+  withDryRuns: boolean;
   others: Pick<OthersRunning, 'names' | 'unknown'>;
 }
 
@@ -80,31 +80,31 @@ export async function planOf(
   kube: KubeClient,
   fleet: VmInventory,
   transition: Transition,
-  { asksServer, others }: PlanOptions,
+  { withDryRuns, others }: PlanOptions,
 ): Promise<TransitionPlanned> {
   const snapshot = snapshotOf(fleet);
   const input = { ref: { id: '' }, transition, othersRunning: others.names };
   const before = transitionRules({ ...input, results: [] });
-  const asked = asksServer ? await askAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
-  const rules = transitionRules({ ...input, results: asked.results });
+  const dryRuns = withDryRuns ? await dryRunAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
+  const rules = transitionRules({ ...input, results: dryRuns.results });
   const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, snapshot) ?? []);
   const pools = snapshot.owners.flatMap((owner) => plannedPool(rules, owner, snapshot) ?? []);
   const counts: TransitionPlanned['counts'] = {};
   for (const { need } of planned) counts[need] = (counts[need] ?? 0) + 1;
-  const faults = asked.results.filter(({ fault }) => fault !== null);
+  const faults = dryRuns.results.filter(({ fault }) => fault !== null);
   return {
     items: [...pools, ...planned].sort(inOrder),
-    results: asked.results,
+    results: dryRuns.results,
     vms: planned.length,
     counts,
     maxRestarts: countOf(transition.maxRestarts, restartable(rules, fleet.vms, snapshot), 1),
     refusals: transition.force ? [] : faults.map(formatFault),
-    unknown: [...asked.unknown, ...(others.unknown === null ? [] : [others.unknown])],
+    unknown: [...dryRuns.unknown, ...(others.unknown === null ? [] : [others.unknown])],
   };
 }
 
 /** Finds out the resulting type of each group of VMs, by a dry run on one VM of the group. */
-async function askAll(
+async function dryRunAll(
   kube: KubeClient,
   rules: TransitionRules,
   { vms, nodes }: VmInventory,
@@ -182,7 +182,7 @@ function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): P
   };
 }
 
-type Found = Pick<PlannedItem, 'need' | 'why'>;
+type Found = Pick<PlannedItem, 'need' | 'message'>;
 
 function needOf(
   needed: TransitionNeed,
@@ -195,22 +195,22 @@ function needOf(
     case 'done':
       return null;
     case 'patch':
-      return { need: changed(needed.marks), why: null };
+      return { need: changed(needed.marks), message: null };
     case 'check':
-      return { need: isPools ? 'Pool' : changed(runs), why: null };
+      return { need: isPools ? 'Pool' : changed(runs), message: null };
     case 'mark':
-      return { need: restartNow ? 'Restart' : 'Wait', why: null };
+      return { need: restartNow ? 'Restart' : 'Wait', message: null };
     case 'restart':
-      return { need: 'Restart', why: null };
+      return { need: 'Restart', message: null };
     case 'wait':
-      return { need: 'Wait', why: null };
+      return { need: 'Wait', message: null };
     case 'pool':
-      return { need: 'Pool', why: needed.why };
+      return { need: 'Pool', message: needed.message };
     case 'deferred':
-      return { need: 'Deferred', why: needed.why };
+      return { need: 'Deferred', message: needed.message };
     case 'excluded':
     case 'failed':
-      return { need: 'Excluded', why: needed.why };
+      return { need: 'Excluded', message: needed.message };
   }
 }
 
@@ -222,9 +222,14 @@ function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSna
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
   if (state.state === 'excluded' || state.state === 'deferred')
-    return { ...item, result: type, need: state.state === 'excluded' ? 'Excluded' : 'Deferred', why: state.why };
+    return {
+      ...item,
+      result: type,
+      need: state.state === 'excluded' ? 'Excluded' : 'Deferred',
+      message: state.message,
+    };
   const wanted = state.state === 'change' ? state.to : (state.groups[0]?.wanted ?? null);
-  return { ...item, result: wanted, need: 'Change', why: null };
+  return { ...item, result: wanted, need: 'Change', message: null };
 }
 
 const inOrder = (a: PlannedItem, b: PlannedItem): number => byName({ metadata: a }, { metadata: b });

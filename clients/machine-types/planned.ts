@@ -21,14 +21,14 @@ export interface Planned {
 export async function plannedOf(
   session: Session,
   transition: Transition,
-  { asksServer }: Pick<PlanOptions, 'asksServer'>,
+  { withDryRuns }: Pick<PlanOptions, 'withDryRuns'>,
 ): Promise<Planned> {
   const kube = await session.kube();
   const fleet = await readInventory(kube, transition.scope.namespaces);
   const unknown = unknownNames(fleet, transition.scope);
   if (unknown !== null) throw unknown;
   const others = await othersRunning(kube, transition.scope.namespaces);
-  const plan = await planOf(kube, fleet, transition, { asksServer, others });
+  const plan = await planOf(kube, fleet, transition, { withDryRuns, others });
   if (plan.items.length > 0) return { plan, others };
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }

@@ -46,8 +46,8 @@ export async function readReport(
   const remarks = [
     ...(isCutOff ? [`${id}: ${outlineOf(operation!).end}`] : []),
     ...(operation === undefined ? [`${id} is deleted: what failed or was skipped is not known`] : []),
-    ...(progress?.skipped ?? []).flatMap(({ why, count, vms }) =>
-      count > vms.length ? [`${count - vms.length} more are skipped: ${why}`] : [],
+    ...(progress?.skipped ?? []).flatMap(({ message, count, vms }) =>
+      count > vms.length ? [`${count - vms.length} more are skipped: ${message}`] : [],
     ),
   ];
   const transition = operation === undefined ? null : transitionOf(operation);

@@ -33,7 +33,7 @@ export interface ReportRow {
   /** Machine type of its VMI at the time of the change; unknown once its pool has rolled the VM. */
   vmiTypeBefore: string | null;
   state: ReportState;
-  why: string | null;
+  message: string | null;
 }
 
 export type ReportedVm = Pick<
@@ -62,7 +62,7 @@ export interface ReportInput {
   changed: readonly string[];
 }
 
-type How = Pick<ReportRow, 'state' | 'why'>;
+type How = Pick<ReportRow, 'state' | 'message'>;
 
 /**
  * Returns what became of each VM that a transition changed, tried to change or skipped, from what the VMs and pools
@@ -84,7 +84,7 @@ export function reportOf(input: ReportInput): ReportRow[] {
   return [
     ...rows,
     ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
-    ...deleted.map((key) => gone(key, { state: 'Gone', why: 'it no longer exists' })),
+    ...deleted.map((key) => gone(key, { state: 'Gone', message: 'it no longer exists' })),
   ];
 }
 
@@ -121,14 +121,14 @@ function reportedRows({
   inProgress,
 }: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'>): [vm: string, how: How][] {
   return [
-    ...skipped.flatMap(({ vms, why, isExcluded }) =>
-      vms.map((vm): [string, How] => [vm, { state: isExcluded ? 'Excluded' : 'Deferred', why }]),
+    ...skipped.flatMap(({ vms, message, isExcluded }) =>
+      vms.map((vm): [string, How] => [vm, { state: isExcluded ? 'Excluded' : 'Deferred', message }]),
     ),
     ...inProgress.map((vm): [string, How] => [
       vm,
-      { state: 'Restarting', why: 'not seen to be ready with its new type yet' },
+      { state: 'Restarting', message: 'not seen to be ready with its new type yet' },
     ]),
-    ...failed.map(({ vm, why }): [string, How] => [vm, { state: 'Failed', why }]),
+    ...failed.map(({ vm, message }): [string, How] => [vm, { state: 'Failed', message }]),
   ];
 }
 
@@ -148,7 +148,7 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, by, from }: Transit
   to: from || null,
   vmiTypeBefore: null,
   state: 'ChangedSince',
-  why: `operation ${by ?? id} has changed it since`,
+  message: `operation ${by ?? id} has changed it since`,
 });
 
 function stateOf(
@@ -157,11 +157,11 @@ function stateOf(
   isCutOff: boolean,
 ): How {
   if (machineType !== null && machineType !== record.to)
-    return { state: 'ChangedSince', why: `its type is ${machineType} now` };
-  if (!predatesChange(vmiType, record)) return { state: 'Done', why: null };
+    return { state: 'ChangedSince', message: `its type is ${machineType} now` };
+  if (!predatesChange(vmiType, record)) return { state: 'Done', message: null };
   return {
     state: 'Waiting',
-    why: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
+    message: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
   };
 }
 
@@ -172,8 +172,8 @@ function stateInPool({ machineType, vmiType, owner }: ReportedVm, { from, to }: 
       ? machineType === to && (vmiType === null || vmiType === to || isAlias(to))
       : machineType !== from && vmiType !== from;
   return isRolled
-    ? { state: 'Done', why: `rolled by pool ${owner?.name}` }
-    : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
+    ? { state: 'Done', message: `rolled by pool ${owner?.name}` }
+    : { state: 'InPool', message: `pool ${owner?.name} is to roll it` };
 }
 
 /**
@@ -189,16 +189,16 @@ const recordInPool = (
   vmiType: vmiType === from ? vmiType : null,
 });
 
-export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'why'];
+export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'message'];
 
-export const cellsOf = ({ namespace, name, from, to, vmiTypeBefore, state, why }: ReportRow): (string | null)[] => [
+export const cellsOf = ({ namespace, name, from, to, vmiTypeBefore, state, message }: ReportRow): (string | null)[] => [
   namespace,
   name,
   from,
   to,
   vmiTypeBefore,
   state,
-  why,
+  message,
 ];
 
 /** CSV (RFC 4180) with a header; unknown values are empty. */

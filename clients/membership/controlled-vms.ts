@@ -29,8 +29,8 @@ export const namedVms = (kube: KubeClient, namespace: string, names: readonly st
 export function refuseVms(vms: readonly Vm[], whyNot: (vm: Vm) => string | null): void {
   throwAll(
     vms.flatMap((vm) => {
-      const why = whyNot(vm);
-      return why === null ? [] : [new Failure(`vm ${vm.metadata.name} ${why}`)];
+      const message = whyNot(vm);
+      return message === null ? [] : [new Failure(`vm ${vm.metadata.name} ${message}`)];
     }),
   );
 }

@@ -38,8 +38,8 @@ export const releasePool: Work<HandoverOptions> = async (session, options, ...wo
     return resume(kube, resource, key, { theirs, dryRun });
   const vms = await controlledBy(kube, VirtualMachinePools, ours);
   const isStaying = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
-  const why = whyNotReleased(poolView(ours), isStaying ? theirs : undefined, vms);
-  if (why !== null) throw new Failure(why);
+  const message = whyNotReleased(poolView(ours), isStaying ? theirs : undefined, vms);
+  if (message !== null) throw new Failure(message);
   if (!isStaying) await preview(kube, resource, ours, dryRun);
   if (dryRun !== 'none')
     return print(

@@ -78,9 +78,9 @@ export async function requestMembers(
 ): Promise<void> {
   const { namespace = '', name } = pool.metadata;
   const names = vms.map(({ metadata }) => metadata.name);
-  const asked: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
+  const body: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
   const what = `${way.action} ${formatNames(names)}`;
-  const { answer } = await requestOfPool(session, pool, { ...Place, asked, what }, options);
+  const { answer } = await requestOfPool(session, pool, { ...Place, body, what }, options);
   if (answer === null) return;
   const { vms: moved = [], message } = answer;
   await labelPodsOf(await session.kube(), namespace, moved);
@@ -95,25 +95,24 @@ export async function requestMembers(
 export async function requestHandover(
   session: Session,
   given: Stored<Pool>,
-  asked: HandoverRequest,
+  body: HandoverRequest,
   { timeout }: WaitOptions,
 ): Promise<string> {
   const kube = await session.kube();
   const { namespace = '', name } = given.metadata;
-  const what = asked.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
+  const what = body.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
   const pool = await knownPool(session, given, timeout);
-  const request = { ...Place, asked, what };
+  const request = { ...Place, body, what };
   const { answer } = await requestOfPool(session, pool, request, { dryRun: 'none', timeout });
   const { vms = [], message } = answer!;
   await labelPodsOf(kube, namespace, vms);
-  for (const vm of vms)
-    print(`${labelOf(Vms.resource, vm)} ${asked.action === 'takeover' ? 'taken over' : 'released'}`);
+  for (const vm of vms) print(`${labelOf(Vms.resource, vm)} ${body.action === 'takeover' ? 'taken over' : 'released'}`);
   if (message.includes(`vmpool ${name}`)) note(message);
   return vms.length < MOST_MOVED ? `${vms.length} VMs` : `${MOST_MOVED} VMs or more`;
 }
 
 /** Whether a request stands on the pool without an answer. */
-export const isAsked = (pool: Pool): boolean => unanswered(pool, Place) !== undefined;
+export const hasOpenRequest = (pool: Pool): boolean => unanswered(pool, Place) !== undefined;
 
 /** Returns the pool once a worker has looked at it: a new pool answers no request. */
 async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
@@ -121,8 +120,8 @@ async function knownPool(session: Session, pool: Stored<Pool>, timeout: number):
     { kube: await session.kube(), pool, timeout },
     ({ status }) => status?.rollout !== undefined,
     async () => {
-      const why = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
-      return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${why}`;
+      const message = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
+      return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${message}`;
     },
   );
 }

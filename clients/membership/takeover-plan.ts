@@ -35,8 +35,8 @@ export async function plan(
   const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
   const wanted = wantedReplicas(pool);
   const own = ours === undefined ? undefined : (await controlledBy(kube, VirtualMachinePools, ours)).length;
-  const why = whyNotTakenOver(theirs, vms, { own, wanted });
-  if (why !== null) throw new Failure(why);
+  const message = whyNotTakenOver(theirs, vms, { own, wanted });
+  if (message !== null) throw new Failure(message);
   const stored = poolView({ ...pool, metadata: { ...pool.metadata, uid: '' } });
   const compared = (await readVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
     name: vm.metadata.name,

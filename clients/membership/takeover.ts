@@ -22,7 +22,7 @@ import { handOver } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Work } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
-import { requestHandover, isAsked, poolAt, type HandoverOptions } from './request-members.ts';
+import { requestHandover, hasOpenRequest, poolAt, type HandoverOptions } from './request-members.ts';
 import { plan, printPlan, type Plan } from './takeover-plan.ts';
 
 const KubeVirtPoolKind: Kind = {
@@ -69,12 +69,12 @@ export const takeOver: Work<HandoverOptions> = async (session, options, ...words
   const label = labelOf(VirtualMachinePools, key.name);
   if (dryRun !== 'none') return print(`${label} would take over ${count} VMs${dryRunRemark(dryRun)}`);
   const { uid, generation } = theirs?.metadata ?? {};
-  const asked = { action: 'takeover', ...(isThere ? { uid: uid!, generation: generation! } : {}) } as const;
+  const body = { action: 'takeover', ...(isThere ? { uid: uid!, generation: generation! } : {}) } as const;
   try {
     // The next manifest may change the pool. What holds it stays: no manifest takes that off.
     const but = ['metadata', 'annotations', MEMBERSHIP_CHANGE_ANNOTATION];
     await handOver(kube, VirtualMachinePools, key, { from: MEMBERS_MANAGER, but });
-    print(`${label} has taken over ${await requestHandover(session, pool!, asked, options)}`);
+    print(`${label} has taken over ${await requestHandover(session, pool!, body, options)}`);
   } catch (error) {
     if (ours === undefined) await deleteUnused(kube, pool!);
     throw error;
@@ -114,7 +114,7 @@ async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promis
 async function deleteUnused(kube: KubeClient, { metadata }: Stored<Pool>): Promise<void> {
   const { namespace = '', name, uid } = metadata;
   const now = await poolAt(kube, { namespace, name });
-  if (now?.metadata.uid !== uid || isAsked(now)) return;
+  if (now?.metadata.uid !== uid || hasOpenRequest(now)) return;
   if ((await controlledBy(kube, VirtualMachinePools, now)).length > 0) return;
   await ignoreNotFound(kube.delete(VirtualMachinePools, { namespace, name }, { uid, propagationPolicy: 'Orphan' }));
 }

@@ -118,17 +118,19 @@ function givenKind(word: string): [Kind['resource'], string] {
 export async function steer(
   kube: KubeClient,
   operation: StoredOperation,
-  asked: Pick<OperationSpec, 'paused' | 'aborted'>,
+  change: Pick<OperationSpec, 'paused' | 'aborted'>,
   reason: string | undefined,
 ): Promise<void> {
   const { metadata, spec } = operation;
   if (isOver(operation)) throw new Failure(`operation ${nameOf(operation)} has already ended`);
-  const isNew = Object.entries(asked).some(([field, value]) => (spec[field as keyof typeof asked] ?? false) !== value);
+  const isNew = Object.entries(change).some(
+    ([field, value]) => (spec[field as keyof typeof change] ?? false) !== value,
+  );
   const generation = (metadata.generation ?? 0) + (isNew ? 1 : 0);
   const annotations = {
     [CHANGE_CAUSE_ANNOTATION]: reason === '' ? null : (reason ?? null),
     [REQUESTED_BY_ANNOTATION]: requesterAnnotation(await userOf(kube), String(generation)),
   };
-  const patch = { metadata: { uid: metadata.uid, annotations }, spec: asked };
+  const patch = { metadata: { uid: metadata.uid, annotations }, spec: change };
   await kube.patch(operationResource(metadata), metadata, 'merge', patch);
 }

@@ -32,7 +32,7 @@ export interface MakingFlags {
 }
 
 /** What a command asks for, besides its flags. */
-interface Asked extends Pick<OperationSpec, 'action' | 'vms' | 'patch' | 'machineType'> {
+interface OperationRequest extends Pick<OperationSpec, 'action' | 'vms' | 'patch' | 'machineType'> {
   /** Undefined for all namespaces. */
   namespace: string | undefined;
   atOnce: number | string;
@@ -71,9 +71,9 @@ export async function makeAndFollow(
  */
 export async function operationFor(
   session: Session,
-  asked: Asked & Pick<MakingFlags, 'maxFailures' | 'window' | 'deadline' | 'reason'>,
+  request: OperationRequest & Pick<MakingFlags, 'maxFailures' | 'window' | 'deadline' | 'reason'>,
 ): Promise<AnyOperation> {
-  const { namespace, action, vms, patch, machineType, maxFailures, reason, atOnce, window = [], deadline } = asked;
+  const { namespace, action, vms, patch, machineType, maxFailures, reason, atOnce, window = [], deadline } = request;
   const windows = windowsOf(window);
   const requestedBy = await usernameIn(() => session.kube());
   return operationOf(namespace, {
@@ -91,9 +91,9 @@ export async function operationFor(
 }
 
 /** Returns an operation of the namespace, or a cluster-wide one if that is undefined, as commands make them. */
-export function operationOf(namespace: string | undefined, asked: OperationSpec): AnyOperation {
-  const generateName = asked.patch?.undo === undefined ? `${OPERATION_LABELS[asked.action].verb}-` : 'undo-';
-  const spec = { ...asked, ttlSecondsAfterFinished: KEPT_SECONDS };
+export function operationOf(namespace: string | undefined, given: OperationSpec): AnyOperation {
+  const generateName = given.patch?.undo === undefined ? `${OPERATION_LABELS[given.action].verb}-` : 'undo-';
+  const spec = { ...given, ttlSecondsAfterFinished: KEPT_SECONDS };
   const apiVersion = API_VERSION;
   return namespace === undefined
     ? { apiVersion, kind: 'ClusterVirtualMachineOperation', metadata: { generateName }, spec }

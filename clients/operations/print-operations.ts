@@ -3,9 +3,9 @@ import { conditionOf } from '../../api/objects.ts';
 import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
 import { outlinedTransition } from '../../decisions/operations/action-report.ts';
-import { askedBy } from '../../decisions/operations/asked-by.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
+import { specRequester } from '../../decisions/operations/spec-requester.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
@@ -37,20 +37,20 @@ export function progressOf(operation: StoredOperation): RunProgress {
     phase: stateOf(operation),
     failed: failures.map(({ vm, ...failure }) => ({ vm: key(vm), ...failure })),
     inProgress: inProgress.map(key),
-    skipped: waits.flatMap(({ why, vms, names = [], excluded = false }) =>
-      vms === undefined ? [] : [{ why, isExcluded: excluded, count: vms, vms: names.map(key) }],
+    skipped: waits.flatMap(({ message, vms, names = [], excluded = false }) =>
+      vms === undefined ? [] : [{ message, isExcluded: excluded, count: vms, vms: names.map(key) }],
     ),
-    full: waits.flatMap(({ why, vms }) => (vms === undefined ? [why] : [])),
-    paused: paused?.status === 'True' ? asked(metadata, paused) : null,
-    aborted: stateOf(operation) === 'Aborted' ? asked(metadata, {}) : null,
+    full: waits.flatMap(({ message, vms }) => (vms === undefined ? [message] : [])),
+    paused: paused?.status === 'True' ? requestInfo(metadata, paused) : null,
+    aborted: stateOf(operation) === 'Aborted' ? requestInfo(metadata, {}) : null,
   };
 }
 
 /** Who has asked for it, and why: by the object, if its author has said so, or else by what its status says. */
-function asked(metadata: StoredOperation['metadata'], { message = '', lastTransitionTime: at = '' }) {
-  const by = askedBy(metadata);
-  if (by !== undefined) return { by, at, why: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null };
-  return { by: 'its object', at, why: message === '' ? null : message };
+function requestInfo(metadata: StoredOperation['metadata'], { message = '', lastTransitionTime: at = '' }) {
+  const by = specRequester(metadata);
+  if (by !== undefined) return { by, at, reason: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null };
+  return { by: 'its object', at, reason: message === '' ? null : message };
 }
 
 export function outlineOf(operation: StoredOperation): RunOutline {

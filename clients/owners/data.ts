@@ -69,7 +69,7 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
           },
           unknown: null,
         }
-      : { inProgress: null, unknown: progress.why }),
+      : { inProgress: null, unknown: progress.message }),
   };
 }
 
@@ -108,4 +108,4 @@ export async function readState(
 const progressOf = async (session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> =>
   (await session.knowsTemporal())
     ? readProgress(session, kind, owner)
-    : { known: false, why: 'no address of Temporal is given (--address)' };
+    : { known: false, message: 'no address of Temporal is given (--address)' };

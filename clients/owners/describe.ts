@@ -99,7 +99,7 @@ export async function describedData(session: Session, kind: OwnerKind, owner: St
       .map((vm) => ({
         name: vm.metadata.name,
         state: stateOf(vm),
-        why: whyNotReady(vm, known.warnings.get(vm.metadata.name)) || null,
+        message: whyNotReady(vm, known.warnings.get(vm.metadata.name)) || null,
       })),
     events: known.events.map((event) => ({
       time: timeOfEvent(event),
@@ -221,8 +221,8 @@ function memberLines({ members, warnings }: Pick<Known, 'members' | 'warnings'>)
 
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
 function rowsOf(vm: Stored<Member>, warning: Warning | undefined): string[][] {
-  const why = whyNotReady(vm, warning);
-  return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
+  const message = whyNotReady(vm, warning);
+  return message === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', message]];
 }
 
 function workflowLines(id: string, { progress, url }: Known): string[] {
@@ -234,7 +234,7 @@ function workflowLines(id: string, { progress, url }: Known): string[] {
 }
 
 function progressLines(result: Progress): string[] {
-  if (!result.known) return [field('In progress', `not known: ${result.why}`)];
+  if (!result.known) return [field('In progress', `not known: ${result.message}`)];
   const { doing, recentErrors, retryAt } = result.progress;
   const rows = recentErrors.map(({ time, reason, message }) => [ageOf(time), reason, message]);
   return [

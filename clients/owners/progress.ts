@@ -15,7 +15,7 @@ export type OwnerProgress = ReplicaSetProgress;
 export type Progress =
   | { known: true; progress: OwnerProgress }
   /** `hasNoWorkflow`: Temporal answered that no workflow manages the object. */
-  | { known: false; why: string; hasNoWorkflow?: true };
+  | { known: false; message: string; hasNoWorkflow?: true };
 
 const DEADLINE_MS = 3_000;
 
@@ -30,27 +30,28 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
   try {
     const { client, connection } = await session.temporal();
     const handle = client.workflow.getHandle(await workflowIdOf(session, kind, owner));
-    const asking = async (): Promise<Progress> => {
+    const query = async (): Promise<Progress> => {
       // A workflow that has ended still answers queries.
       const described = await handle.describe();
-      const why = whyNotManaged(described);
-      if (why === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
-      return why.isOpen ? { known: false, why: why.words } : unmanaged(kind, owner, why.words);
+      const unmanagedBy = whyNotManaged(described);
+      if (unmanagedBy === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
+      const { isOpen, words } = unmanagedBy;
+      return isOpen ? { known: false, message: words } : unmanaged(kind, owner, words);
     };
-    return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, asking));
+    return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query));
   } catch (error) {
     if (isWorkflowNotFound(error)) return unmanaged(kind, owner);
-    return { known: false, why: await whyUnanswered(session, owner, error) };
+    return { known: false, message: await whyUnanswered(session, owner, error) };
   }
 }
 
-const noWorkflow: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
+const noWorkflow: Progress = { known: false, message: 'no workflow manages it yet', hasNoWorkflow: true };
 
 /** `how`: how the last workflow ended. */
 function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progress {
   if (!isTakenUp(kind, owner)) return noWorkflow;
   const last = how === undefined ? '' : ` (the last one ${how})`;
-  return { known: false, why: `no workflow manages it now${last}; a worker starts one within seconds` };
+  return { known: false, message: `no workflow manages it now${last}; a worker starts one within seconds` };
 }
 
 /** Temporal tries a workflow task again forever; more than twice does not come from a worker that died. */

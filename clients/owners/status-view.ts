@@ -95,7 +95,7 @@ function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
 
 function inProgress({ owner, members, progress }: OwnerView, told: string[], now: number): string[] {
   if (progress === undefined) return [];
-  if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.why}`)];
+  if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.message}`)];
   const { doing, retryAt } = progress.progress;
   const isWell = members.filter(isReady).length >= wantedReplicas(owner) && doing.length === 0 && retryAt === null;
   // What went wrong once is over then: `describe` and `history` still tell.

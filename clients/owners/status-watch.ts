@@ -12,7 +12,7 @@ import { statusLines } from './status-view.ts';
 import { OwnerWatch, type WatchedOwners } from './watch.ts';
 
 const REDRAW_MS = 500;
-const ASK_MS = 1_000;
+const QUERY_MS = 1_000;
 /** An object with nothing to show but its numbers and its members by state. */
 const QUIET_LINES = 2;
 /** Longer than the delay between two retries of a broken watch. */
@@ -37,7 +37,7 @@ export class StatusWatch {
   #revisions: KnownRevisions | undefined;
   #broken: { at: number; message: string } | undefined;
   #timers: NodeJS.Timeout[] = [];
-  #asking = false;
+  #isQuerying = false;
 
   constructor(choice: StatusChoice) {
     this.#choice = choice;
@@ -52,11 +52,11 @@ export class StatusWatch {
       this.#broken = { at: Date.now(), message };
     };
     this.#fleet = await new OwnerWatch({ kube, kind, namespace, names, selector, onChange, onError }).start();
-    await Promise.all([this.#ask(), this.#learn()]);
+    await Promise.all([this.#query(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.#draw();
-    const look = (): void => void Promise.all([this.#ask(), this.#learn()]);
-    this.#timers = [setInterval(() => this.#draw(), REDRAW_MS), setInterval(look, ASK_MS)];
+    const look = (): void => void Promise.all([this.#query(), this.#learn()]);
+    this.#timers = [setInterval(() => this.#draw(), REDRAW_MS), setInterval(look, QUERY_MS)];
     return this;
   }
 
@@ -104,10 +104,10 @@ export class StatusWatch {
   }
 
   /** Asks the workflows of objects that something happens to. No others, since a query costs a worker something. */
-  async #ask(): Promise<void> {
+  async #query(): Promise<void> {
     const { session, kind, withProgress } = this.#choice;
-    if (!withProgress || this.#asking) return;
-    this.#asking = true;
+    if (!withProgress || this.#isQuerying) return;
+    this.#isQuerying = true;
     const due = this.#fleet!
       .owners()
       .filter(({ metadata: { uid } }) => this.#affected.has(uid) || isBusy(this.#progress.get(uid)));
@@ -115,7 +115,7 @@ export class StatusWatch {
     await Promise.all(
       due.map(async (owner) => this.#progress.set(owner.metadata.uid, await readProgress(session, kind, owner))),
     );
-    this.#asking = false;
+    this.#isQuerying = false;
   }
 }
 

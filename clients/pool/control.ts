@@ -24,7 +24,7 @@ export interface Control<View> {
   /** Its outcome in words, such as `paused`. */
   done: string;
   /** What stands in the request, for the pool as it is. */
-  asked: (view: View) => object;
+  body: (view: View) => object;
   /** Throws `Failure` if the request makes no sense for the pool as it is. */
   check: (view: View, pool: Stored<Pool>) => void;
   /** Throws `Failure` if something else keeps the pool from what was asked for. */
@@ -50,7 +50,7 @@ export async function controlPool<View>(
   // that.
   if (unanswered(pool, place) === undefined) control.check(before, pool);
   const { names, handledIn } = place;
-  const request = { names, handledIn, asked: control.asked(before), what: control.what };
+  const request = { names, handledIn, body: control.body(before), what: control.what };
   return (await requestOfPool(session, pool, request, options)).pool;
 }
 

@@ -29,7 +29,7 @@ export interface RequestPlace {
 
 interface PoolRequest extends RequestPlace {
   /** What is asked for, with its `action`. */
-  asked: object;
+  body: object;
   /** What the pool is asked to do, as a verb. */
   what: string;
 }
@@ -59,7 +59,7 @@ export async function requestOfPool(
 ): Promise<Answered> {
   if (dryRun === 'client') return { pool, answer: null };
   const kube = await session.kube();
-  const text = requestText({ id: randomUUID(), ...request.asked, ...(reason === undefined ? {} : { reason }) });
+  const text = requestText({ id: randomUUID(), ...request.body, ...(reason === undefined ? {} : { reason }) });
   const by = await userOf(kube);
   const written = await retryOnConflict(
     async (tries) => {
@@ -101,7 +101,7 @@ export function unanswered(pool: Pool, { names, handledIn }: RequestPlace): { by
 }
 
 /** The same, unless this one may take its place: it is of the same user. */
-function standing(pool: Pool, request: PoolRequest, by: string): { by: string } | undefined {
+function blockingRequest(pool: Pool, request: PoolRequest, by: string): { by: string } | undefined {
   const found = unanswered(pool, request);
   return found?.by === by && request.isOneAtATime !== true ? undefined : found;
 }
@@ -115,10 +115,10 @@ async function untilFree(
 ): Promise<Stored<Pool>> {
   return followPool(
     { kube, pool, timeout },
-    (now) => standing(now, request, by) === undefined,
+    (now) => blockingRequest(now, request, by) === undefined,
     (last) =>
       `pool ${last.metadata.name} was not asked to ${request.what}: no worker has answered what ` +
-      `${standing(last, request, by)?.by} asked before; ${takeBack(last, request)}`,
+      `${blockingRequest(last, request, by)?.by} asked before; ${takeBack(last, request)}`,
   );
 }
 
@@ -173,5 +173,5 @@ export async function followPool(
 }
 
 /** Returns for example `ada@desk 3m ago: lunch`. */
-export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
-  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;
+export const since = ({ by, at, reason }: { by: string; at: string | null; reason: string | null }): string =>
+  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${reason === null ? '' : `: ${reason}`}`;

@@ -35,8 +35,8 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
   const what = formatPace(chosen.vms.length, limitOf(action, options));
   const tellDryRun = (): void => {
-    for (const { vm, why } of chosen.vms)
-      print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);
+    for (const { vm, message } of chosen.vms)
+      print(`${vm} would be ${done.toLowerCase()}${message === null ? '' : `: ${message}`}`);
     print(`${what}${dryRunRemark(dryRun)}`);
   };
   if (dryRun === 'client') return tellDryRun();

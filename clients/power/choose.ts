@@ -28,7 +28,7 @@ export interface Choice extends OwnerOptions {
 
 export interface ChosenVms {
   /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
-  vms: { vm: string; why: string | null }[];
+  vms: { vm: string; message: string | null }[];
   /** The names that were given; empty if VMs were chosen otherwise. */
   names: string[];
   /** The owner that was given. */
@@ -73,7 +73,7 @@ export async function choose(
   return {
     vms: chosen.map(({ vm, vmi }) => ({
       vm: `${vm.namespace}/${vm.name}`,
-      why: choice.pending === true && vmi !== undefined ? restartReasons(vm, vmi, plugs).join('; ') : null,
+      message: choice.pending === true && vmi !== undefined ? restartReasons(vm, vmi, plugs).join('; ') : null,
     })),
     names: words.length === 0 ? [] : chosen.map(({ vm }) => vm.name),
     owner,

@@ -18,7 +18,7 @@ export interface PendingVm {
   owner: string | null;
   /** RFC 3339; null if unknown. */
   since: string | null;
-  why: string;
+  message: string;
   runStrategy: string;
   node: string | null;
   /** Its owner opted out of disruption: `drover vm restart` leaves it alone. */
@@ -43,7 +43,7 @@ export const pendingAmong = (vms: VmWithVmi[], plugs: Pick<KubeVirtPlugs, 'migra
         name,
         owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
         since: since === null ? null : new Date(since).toISOString().replace('.000Z', 'Z'),
-        why: reasons.join('; '),
+        message: reasons.join('; '),
         runStrategy,
         node: live.node,
         optedOut,
@@ -72,9 +72,9 @@ export const pendingVms: Work<{ allNamespaces?: boolean; selector?: string; outp
   if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)));
   const wide = output === 'wide';
   const more = wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : [];
-  const rows = vms.map(({ namespace, name, owner, since, runStrategy, node, optedOut, why }) => {
+  const rows = vms.map(({ namespace, name, owner, since, runStrategy, node, optedOut, message }) => {
     const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
-    return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
+    return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, message];
   });
   print(table(['NAMESPACE', 'NAME', 'OWNER', 'SINCE', ...more, 'WHY'], rows));
 };

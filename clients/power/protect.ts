@@ -83,8 +83,8 @@ async function write(kube: KubeClient, name: string, options: ProtectionOptions)
     const fault = whyNot(name, found, options);
     if (fault !== undefined || vm === undefined) throw new Failure(`vm ${name} is left as it is: ${fault}`);
     const { uid, resourceVersion, annotations } = vm.metadata;
-    const isAsAsked = protect ? isProtected(annotations) : annotations?.[PROTECT_ANNOTATION] === undefined;
-    if (isAsAsked) return;
+    const isDone = protect ? isProtected(annotations) : annotations?.[PROTECT_ANNOTATION] === undefined;
+    if (isDone) return;
     const change = { [PROTECT_ANNOTATION]: protect ? 'true' : null };
     const patch = { metadata: { uid, resourceVersion, annotations: change } };
     await kube.patch(VirtualMachines, { namespace, name }, 'merge', patch, { dryRun: dryRun === 'server' });

@@ -100,11 +100,11 @@ export function history(
     .filter((hash) => !kept.has(hash) && hash !== target)
     .sort();
   const unknown = { number: null, createdAt: null, requestedBy: null, changeCause: null };
-  const asked = {
+  const origin = {
     requestedBy: requesterOf(annotations[REQUESTED_BY_ANNOTATION], target) ?? null,
     changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
   };
-  const next = kept.has(target) ? [] : [{ ...unknown, ...asked, hash: target }];
+  const next = kept.has(target) ? [] : [{ ...unknown, ...origin, hash: target }];
   return [...lost.map((hash) => ({ ...unknown, hash })), ...revisions, ...next].map(
     ({ number, hash, createdAt, requestedBy, changeCause }) => ({
       number,

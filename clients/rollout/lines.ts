@@ -26,7 +26,10 @@ export function shownRollout(view: RolloutView, now?: Now): Shown {
   return {
     progress: {
       phase,
-      failed: failures.map(({ why, ...rest }) => ({ ...rest, why: message.includes(`: ${why}`) ? '' : why })),
+      failed: failures.map(({ message: own, ...rest }) => ({
+        ...rest,
+        message: message.includes(`: ${own}`) ? '' : own,
+      })),
       inProgress: [],
       skipped: [],
       full: [],
@@ -95,7 +98,9 @@ function revisionLines(view: RolloutView): string[] {
   const from = fromOf(view);
   const revisions = `revision ${formatRevision(target)}${from === null ? '' : `, from ${formatRevision(from)}`}`;
   return [
-    requestedBy === null ? revisions : `${revisions}; ${formatRequest('requested', { by: requestedBy, why: reason })}`,
+    requestedBy === null
+      ? revisions
+      : `${revisions}; ${formatRequest('requested', { by: requestedBy, reason: reason })}`,
   ];
 }
 

@@ -13,7 +13,7 @@ export const Rollout: Controlled<RolloutView> = {
   linesOf: async (pool, kube) => rolloutLines(rolloutView(pool, await knownRevisions(kube, pool)), Date.now()),
 };
 
-const asking = (request: RolloutRequest): RolloutRequest => request;
+const typed = (request: RolloutRequest): RolloutRequest => request;
 
 /** Phases that only create or remove VMs: the template is rolled out already. */
 const SCALING = new Set(['ScalingOut', 'ScalingIn']);
@@ -21,7 +21,7 @@ const SCALING = new Set(['ScalingOut', 'ScalingIn']);
 export const pause: Control<RolloutView> = {
   what: 'pause',
   done: 'paused',
-  asked: () => asking({ action: 'pause' }),
+  body: () => typed({ action: 'pause' }),
   check: ({ pool, paused }, { status }) => {
     const known = status?.rollout?.paused;
     if (known === undefined || known.bySignal === true) return;
@@ -33,8 +33,8 @@ export const resume: Control<RolloutView> = {
   what: 'resume',
   done: 'resumed',
   // Which rollout is meant matters only if it has ended, or VMs of it have failed.
-  asked: ({ halted, failures, target }) =>
-    asking({ action: 'resume', ...(halted === null && failures.length === 0 ? {} : { revision: target.hash }) }),
+  body: ({ halted, failures, target }) =>
+    typed({ action: 'resume', ...(halted === null && failures.length === 0 ? {} : { revision: target.hash }) }),
   check: ({ pool, halted, failures }, { spec, status }) => {
     if (status?.rollout?.paused !== undefined || halted !== null || failures.length > 0) return;
     if (spec.paused === true) throw new Failure(heldBySpec(pool));
@@ -50,7 +50,7 @@ export const resume: Control<RolloutView> = {
 export const abort: Control<RolloutView> = {
   what: 'abort',
   done: 'aborted',
-  asked: ({ target }) => asking({ action: 'abort', revision: target.hash }),
+  body: ({ target }) => typed({ action: 'abort', revision: target.hash }),
   check: ({ pool, end, phase, halted }) => {
     if (halted?.kind === 'Aborted')
       throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
@@ -67,8 +67,8 @@ export const abort: Control<RolloutView> = {
 export const promote = (full: boolean): Control<RolloutView> => ({
   what: 'promote',
   // If two users promote at the same time, one of them is refused: no step is skipped.
-  asked: ({ target, step }) =>
-    asking({ action: 'promote', revision: target.hash, ...(full ? { full } : { step: (step?.passed ?? 0) + 1 }) }),
+  body: ({ target, step }) =>
+    typed({ action: 'promote', revision: target.hash, ...(full ? { full } : { step: (step?.passed ?? 0) + 1 }) }),
   done: full ? 'promoted past all its steps' : 'promoted',
   check: ({ pool, step, end, phase }, { spec }) => {
     if ((spec.rollout?.steps ?? []).length === 0)

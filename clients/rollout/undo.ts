@@ -39,8 +39,8 @@ export async function undoRollout(
     const sentence = `${label} unchanged: its template is that of revision ${formatRevision(target)} already`;
     return { sentence, remarks: [] };
   }
-  const why = reason ?? target.changeCause;
-  const cause = `undo to revision ${formatRevision(target)}${why === null ? '' : `: ${why}`}`;
+  const message = reason ?? target.changeCause;
+  const cause = `undo to revision ${formatRevision(target)}${message === null ? '' : `: ${message}`}`;
   await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
   const sentence = `${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`;
   return { sentence, remarks: remarksOn(pool) };
@@ -53,9 +53,9 @@ export async function undoRollout(
 export function undoTarget<R extends RevisionRecord>(
   { metadata: { name }, spec, status }: Stored<Pool>,
   revisions: readonly R[],
-  asked?: string,
+  requested?: string,
 ): R {
-  if (asked !== undefined) return findRevision(revisions, asked, name);
+  if (requested !== undefined) return findRevision(revisions, requested, name);
   const others = revisions.filter(({ hash }) => hash !== revisionOf(poolTemplate(spec)));
   const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
   if (target === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);

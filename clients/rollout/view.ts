@@ -42,10 +42,10 @@ export interface RolloutView {
   surgeReplicas: number;
   /** Null if the pool has no steps, or its status has no rollout of the template. */
   step: { passed: number; of: number; reachedAt: string | null } | null;
-  /** The check that it waits for, or by which it has ended; null if there is none. */
+  /** The check that it waits for, or that has ended it; null if there is none. */
   check: CheckView | null;
-  paused: { by: string; at: string | null; why: string | null } | null;
-  halted: { kind: string; by: string; at: string; why: string | null } | null;
+  paused: { by: string; at: string | null; reason: string | null } | null;
+  halted: { kind: string; by: string; at: string; reason: string | null } | null;
   /** The newest last. */
   failures: FailedVm[];
   /** The newest Secret or ConfigMap for whose change VMs restart; null if they restart for none. */
@@ -124,7 +124,7 @@ function historyOf(
 ): Pick<RolloutView, 'halted' | 'failures' | 'changed' | 'batches' | 'startedAt' | 'completedAt'> {
   const { halted, failures = [], changed = null, batches = 0, startedAt = null, completedAt = null } = rollout ?? {};
   return {
-    halted: halted === undefined ? null : { ...halted, why: halted.why ?? null },
+    halted: halted === undefined ? null : { ...halted, reason: halted.reason ?? null },
     failures,
     changed,
     batches,
@@ -160,8 +160,8 @@ function checkOf({ spec, status }: Pool, rollout: Rollout | undefined): CheckVie
 /** A user's pause takes precedence over `spec.paused`: it says more. */
 function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
   const paused = status?.rollout?.paused;
-  if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, why: paused.why ?? null };
+  if (paused !== undefined) return { by: pauserOf(paused), at: paused.at, reason: paused.reason ?? null };
   if (spec.paused !== true) return null;
   const since = status?.conditions?.find(({ reason }) => reason === 'PausedBySpec')?.lastTransitionTime;
-  return { by: BY_SPEC, at: since ?? null, why: null };
+  return { by: BY_SPEC, at: since ?? null, reason: null };
 }

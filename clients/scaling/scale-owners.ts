@@ -19,7 +19,7 @@ interface ScaleFlags {
 /** Sets the number of members of pools or replica sets, or removes VMs of a pool by name. Throws `UsageError`. */
 export const scaleOwners: Work<ScaleFlags> = async (session, options, ...words) => {
   const { kind, names } = namedTargetsOf(words, OWNERS);
-  const { replicas, remove, dryRun, reason: why } = options;
+  const { replicas, remove, dryRun, reason } = options;
   if (replicas !== undefined && remove !== undefined)
     throw new UsageError('give --replicas or --remove, not both: --remove lowers the number by as many VMs');
   if (replicas === undefined && remove === undefined)
@@ -32,12 +32,12 @@ export const scaleOwners: Work<ScaleFlags> = async (session, options, ...words) 
       const from = await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
       print(`${label} scaled${dryRunRemark(dryRun)}`);
       if (dryRun === 'none')
-        await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas!, why });
+        await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas!, reason });
     } else {
       const left = await removeVms(kube, { namespace, name }, { ...options, remove });
       print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
       const vms = [...new Set(remove)];
-      const act = { action: 'scale', vms, from: left + vms.length, to: left, why } as const;
+      const act = { action: 'scale', vms, from: left + vms.length, to: left, reason } as const;
       if (dryRun === 'none') await recordAct(session, kind, { namespace, name }, act);
     }
   }

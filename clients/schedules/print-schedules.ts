@@ -22,7 +22,7 @@ export const getSchedules: Work<{ allNamespaces?: boolean; output?: DataFormat |
   const namespace = allNamespaces === true ? undefined : await session.namespace();
   const kube = await session.kube();
   const { items } = await kube.list<StoredSchedule>(VirtualMachineOperationSchedules, { namespace });
-  const sorted = items.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
+  const sorted = items.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
   if (output === 'json' || output === 'yaml') return printObjects(sorted, output, { isOne: false });
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
@@ -68,6 +68,6 @@ function linesOf(schedule: StoredSchedule): string[] {
     `  next: ${nextScheduleTime ?? 'none'}`,
     `  last: ${lastScheduleTime ?? 'none'}${succeeded === undefined ? '' : `: ${succeeded.reason}: ${succeeded.message ?? ''}`}`,
     ...(active.length === 0 ? [] : [`  in progress: ${active.join(', ')}`]),
-    ...(lastMissed === undefined ? [] : [`  last missed: ${lastMissed.time}: ${lastMissed.why}`]),
+    ...(lastMissed === undefined ? [] : [`  last missed: ${lastMissed.time}: ${lastMissed.message}`]),
   ];
 }

@@ -38,9 +38,9 @@ export async function usernameIn(kube: () => Promise<KubeClient>): Promise<strin
   try {
     const client = await kube();
     if (client.impersonated !== undefined) return client.impersonated.user;
-    const asking = known.get(client) ?? whoAmI(client).then(({ user }) => user);
-    known.set(client, asking);
-    return await asking;
+    const user = known.get(client) ?? whoAmI(client).then(({ user }) => user);
+    known.set(client, user);
+    return await user;
   } catch {
     return undefined;
   }
@@ -56,12 +56,12 @@ interface SelfSubjectReview {
 
 /** Returns for whom the API server takes this client, as `kubectl auth whoami` shows it. */
 export async function whoAmI(client: KubeClient): Promise<{ user: string | undefined; groups: string[] }> {
-  const asked: SelfSubjectReview = {
+  const review: SelfSubjectReview = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'SelfSubjectReview',
     metadata: { name: '' },
   };
-  const { status } = await client.create<SelfSubjectReview>(SelfSubjectReviews, asked);
+  const { status } = await client.create<SelfSubjectReview>(SelfSubjectReviews, review);
   return { user: status?.userInfo?.username || undefined, groups: status?.userInfo?.groups ?? [] };
 }
 

@@ -36,14 +36,14 @@ export interface Poller {
   version: string | null;
 }
 
-/** Returns those of these workers that poll their task queue. Throws if Temporal does not answer within 2 seconds. */
+/** Returns which of these workers poll their task queue. Throws if Temporal does not answer within 2 seconds. */
 export async function pollersOf(session: Session, workers: string): Promise<Poller[]> {
   const { connection, namespace } = await session.temporal();
   const name = taskQueueOf(workers);
-  const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
+  const described = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
     connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name } }),
   );
-  const { pollers } = await session.untilAnswered(asking);
+  const { pollers } = await session.untilAnswered(described);
   return (pollers ?? [])
     .filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds) * 1000 > Date.now() - POLL_MS)
     .map(({ identity, deploymentOptions }) => ({

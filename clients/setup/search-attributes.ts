@@ -89,19 +89,19 @@ async function noRoom(temporal: Temporal, missing: SearchAttribute[], cause: unk
 /** Waits for Temporal's servers: each caches the list, and refuses a new name until its copy is fresh. */
 async function untilUsable({ client, namespace }: Temporal): Promise<void> {
   const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
-  let why: unknown;
+  let cause: unknown;
   const look = (): Promise<object | undefined> =>
     client.workflow.count(query).catch((error: unknown) => {
       if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
-      why = error;
+      cause = error;
       return undefined;
     });
   if ((await lookUntil(look, { withinMs: USABLE_TIMEOUT_MS, everyMs: POLL_MS })) !== undefined) return;
   const words = `Temporal's namespace ${namespace} still does not know drover's search attributes`;
-  throw new Failure(`${words}: ${sentenceOf(why)}`, { cause: why });
+  throw new Failure(`${words}: ${sentenceOf(cause)}`, { cause });
 }
 
 function refused(error: unknown, what: string): Failure {
-  const why = grpcCodeOf(error) === GrpcCode.PERMISSION_DENIED ? 'not allowed to' : 'Temporal failed to';
-  return new Failure(`${why} ${what}: ${sentenceOf(error)}`, { cause: error });
+  const message = grpcCodeOf(error) === GrpcCode.PERMISSION_DENIED ? 'not allowed to' : 'Temporal failed to';
+  return new Failure(`${message} ${what}: ${sentenceOf(error)}`, { cause: error });
 }

@@ -51,8 +51,8 @@ async function writeBundle(file: string, folder: string, files: readonly Support
     await writeFile(file, packed, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'EEXIST' ? 'is there already: give another name' : `can't be written: ${message}`;
-    throw new Failure(`${file} ${why}`, { cause: error });
+    const fault = code === 'EEXIST' ? 'is there already: give another name' : `can't be written: ${message}`;
+    throw new Failure(`${file} ${fault}`, { cause: error });
   }
   return packed.byteLength;
 }

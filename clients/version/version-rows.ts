@@ -3,7 +3,7 @@ import type { Work } from '../session/session.ts';
 import { skewOf } from './skew.ts';
 import { CLIENT, readVersions, type Version, type Versions } from './versions.ts';
 
-/** Prints the versions of all parts, and warns of those that do not go together. */
+/** Prints the versions of all parts, and warns of versions that do not go together. */
 export const printVersions: Work<{ output?: DataFormat; client?: true }> = async (session, { output, client }) => {
   const versions = client === true ? CLIENT : await readVersions(session);
   if (output !== undefined) return printData(versions, output);

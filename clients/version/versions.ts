@@ -53,8 +53,8 @@ export const versionsAmong = (pollers: readonly Poller[]): string[] =>
 /** Throws if Temporal does not answer. */
 export async function temporalOf(session: Session): Promise<string> {
   const { connection } = await session.temporal();
-  const asking = connection.withDeadline(Date.now() + DEADLINE_MS, () => connection.workflowService.getSystemInfo({}));
-  return (await session.untilAnswered(asking)).serverVersion;
+  const info = connection.withDeadline(Date.now() + DEADLINE_MS, () => connection.workflowService.getSystemInfo({}));
+  return (await session.untilAnswered(info)).serverVersion;
 }
 
 async function known<T>(read: () => Promise<T>): Promise<T | Unknown> {

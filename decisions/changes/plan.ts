@@ -16,7 +16,7 @@ export interface ChangePlan {
   /** VMs that have all of it already. */
   unchanged: string[];
   /** VMs that are left as they are, by the reason, which completes "left as they are:". */
-  left: { why: string; vms: string[] }[];
+  left: { message: string; vms: string[] }[];
 }
 
 interface PlannedVm<Vm> {
@@ -37,8 +37,8 @@ export function planChange<Vm extends object>(
   const unchanged: string[] = [];
   for (const { name, vm, whyLeft } of vms) {
     const found = whyLeft === null ? editsOf(vm, patch) : null;
-    const why = found !== null && 'lacks' in found ? whyLacking(found.lacks) : whyLeft;
-    if (found === null || 'lacks' in found) left.set(why!, [...(left.get(why!) ?? []), name]);
+    const message = found !== null && 'lacks' in found ? whyLacking(found.lacks) : whyLeft;
+    if (found === null || 'lacks' in found) left.set(message!, [...(left.get(message!) ?? []), name]);
     else if (found.edits.length === 0) unchanged.push(name);
     else {
       const need = needOf(vm, withEdits(vm, found.edits));
@@ -48,7 +48,11 @@ export function planChange<Vm extends object>(
       group.vms.push(name);
     }
   }
-  return { groups: [...groups.values()], unchanged, left: [...left].map(([why, names]) => ({ why, vms: names })) };
+  return {
+    groups: [...groups.values()],
+    unchanged,
+    left: [...left].map(([message, names]) => ({ message, vms: names })),
+  };
 }
 
 /** Says what an edit does: `spec.template.spec.evictionStrategy: None -> LiveMigrate`. */

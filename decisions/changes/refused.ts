@@ -7,13 +7,13 @@ export interface RefusedShape {
   /** The VM of the dry run, by `namespace/name`. */
   tried: string;
   /** In the words of the API server. */
-  why: string;
+  message: string;
 }
 
 /** What of it a message has room for: a condition holds 1,024 characters. */
 const SHAPES_TOLD = 3;
 const PATHS_TOLD = 3;
-const WHY_LENGTH = 240;
+const MESSAGE_LENGTH = 240;
 
 /** Says in a sentence without a full stop why no VM is changed. */
 export function formatRefused(refused: readonly RefusedShape[], maxFailures: number): string {
@@ -27,8 +27,8 @@ export function formatRefused(refused: readonly RefusedShape[], maxFailures: num
   ].join('; ');
 }
 
-function formatShape({ paths, vms, tried, why }: RefusedShape): string {
+function formatShape({ paths, vms, tried, message }: RefusedShape): string {
   const shown = paths.slice(0, PATHS_TOLD).join(', ') + (paths.length > PATHS_TOLD ? ', ...' : '');
   const others = vms > 1 ? ` and ${vms - 1} more` : '';
-  return `${shown} of ${tried}${others}: ${why.length > WHY_LENGTH ? `${why.slice(0, WHY_LENGTH - 1)}…` : why}`;
+  return `${shown} of ${tried}${others}: ${message.length > MESSAGE_LENGTH ? `${message.slice(0, MESSAGE_LENGTH - 1)}…` : message}`;
 }

@@ -12,7 +12,7 @@ export interface GrowingClaim {
 }
 
 /** How far the resize of a claim has come. */
-type Growth = { state: 'grown' } | { state: 'growing'; why: string | null } | { state: 'refused'; why: string };
+type Growth = { state: 'grown' } | { state: 'growing'; message: string | null } | { state: 'refused'; message: string };
 
 const BILLION = 1_000_000_000n;
 
@@ -21,12 +21,19 @@ const BILLION = 1_000_000_000n;
  * CDI requests more than the template does, for file system overhead: that ratio is kept.
  */
 export function requestFor({ spec }: GrowingClaim, from: string | null, to: string): string | null {
-  const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(parseQuantity);
+  const [requested, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(parseQuantity);
   if (wanted === null || wanted === undefined) return null;
-  if (asked === null || asked === undefined || was === null || was === undefined || was <= 0n || asked <= was)
-    return (asked ?? 0n) >= wanted ? null : to;
-  if (asked >= wanted) return null;
-  const bytes = (wanted * asked) / was / BILLION;
+  if (
+    requested === null ||
+    requested === undefined ||
+    was === null ||
+    was === undefined ||
+    was <= 0n ||
+    requested <= was
+  )
+    return (requested ?? 0n) >= wanted ? null : to;
+  if (requested >= wanted) return null;
+  const bytes = (wanted * requested) / was / BILLION;
   return String(bytes + 1n);
 }
 
@@ -41,8 +48,8 @@ export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growt
   const error = trueCondition('ControllerResizeError') ?? trueCondition('NodeResizeError');
   const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(trueCondition('Resizing'), 'message');
   if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true)
-    return { state: 'refused', why: words ?? 'the storage cannot give it that size' };
-  return { state: 'growing', why: words };
+    return { state: 'refused', message: words ?? 'the storage cannot give it that size' };
+  return { state: 'growing', message: words };
 }
 
 function textOf(condition: Json | undefined, key: string): string | null {

@@ -28,7 +28,7 @@ export interface HolderInput {
 
 /** Why a VM may not have a disk, in words. `passes`: the disk is going, and its name is free soon. */
 export interface HeldDisk {
-  why: string;
+  message: string;
   passes: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface HeldDisk {
 export function whyDiskIsHeld(input: HolderInput): HeldDisk | null {
   const { name, vm, dataVolume, claim, users } = input;
   const what = claim === undefined && dataVolume !== undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
-  const held = (why: string, passes = false): HeldDisk => ({ why: `${what} ${why}`, passes });
+  const held = (message: string, passes = false): HeldDisk => ({ message: `${what} ${message}`, passes });
   const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])].filter(
     ({ kind, name: owner }) => kind !== 'DataVolume' || owner !== name,
   );
@@ -55,8 +55,8 @@ export function whyDiskIsHeld(input: HolderInput): HeldDisk | null {
   if (owners.length > 0) return null;
   if (dataVolume === undefined && (claim?.metadata.ownerReferences ?? []).length > 0)
     return held(`${goes} an earlier DataVolume ${name}`, true);
-  const why = whyNotKeptFor(claim, input.pool);
-  return why === null ? null : held(why);
+  const message = whyNotKeptFor(claim, input.pool);
+  return message === null ? null : held(message);
 }
 
 /** Returns why a disk that nothing owns is not the VM's; null if it was kept for it. */

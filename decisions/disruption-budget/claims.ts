@@ -30,7 +30,7 @@ type ClaimState =
   | 'used'
   /** The VM's VMI is unchanged: it will still go down, or never will. */
   | 'unused'
-  /** The VM is back, or is not needed any more. */
+  /** The VM is back, or no longer needed. */
   | 'over';
 
 /**
@@ -88,7 +88,7 @@ const expiredBy =
 /** A claim from the future comes from a wrong clock: it would otherwise count for as long as that clock is ahead. */
 const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
-/** Reports whether the status lists claims and all of them are spent: it need not list them any more. */
+/** Reports whether the status lists claims and all of them are spent: it no longer needs to list them. */
 export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boolean =>
   (context.pool.status?.disruptedVMs ?? []).length > 0 && activeClaims(context, expiredBy(now)).length === 0;
 
@@ -99,10 +99,10 @@ const CLOCK_SKEW_MS = 5_000;
  * When the last claim in the status has expired by every worker's clock: no event may report a claim that was never
  * used.
  */
-export function claimsWake(context: ClaimContext, now: number): { wakeAt: number | null } {
+export function claimsRequeue(context: ClaimContext, now: number): { requeueAt: number | null } {
   const last = CLAIM_MS + CLOCK_SKEW_MS;
   const ends = activeClaims(context, expiredBy(now - CLOCK_SKEW_MS)).map(({ claim }) => Date.parse(claim.at) + last);
-  return { wakeAt: ends.length === 0 ? null : Math.max(...ends) };
+  return { requeueAt: ends.length === 0 ? null : Math.max(...ends) };
 }
 
 /** Returns the versions that a `ClaimContext` of these claims must have reached. */

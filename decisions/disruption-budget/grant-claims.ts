@@ -9,7 +9,7 @@ import type { ClaimContext } from './claims.ts';
 const MAX_CLAIMS = 1_000;
 
 /** A VM that a user wants to disrupt, as it is now. */
-export interface Ask {
+export interface ClaimRequest {
   vm: VmView;
   vmi: VmiView | undefined;
   /** ID of the workflow that asks. */
@@ -31,32 +31,32 @@ interface Claimed {
 export function grantClaims(
   context: ClaimContext,
   active: readonly DisruptedVm[],
-  asks: readonly Ask[],
+  requests: readonly ClaimRequest[],
   at: string,
 ): Claimed {
   const { pool } = context;
-  const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
-  const vms = context.vms.filter(isActive).map((vm) => asked.get(vm.name)?.vm ?? vm);
-  const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : context.vmiOf(vm));
+  const requestByVm = new Map(requests.map((request) => [request.vm.name, request]));
+  const vms = context.vms.filter(isActive).map((vm) => requestByVm.get(vm.name)?.vm ?? vm);
+  const vmiOf: VmiOf = (vm) => (requestByVm.has(vm.name) ? requestByVm.get(vm.name)!.vmi : context.vmiOf(vm));
   const claims = new Map(active.map((claim) => [claim.vm, claim]));
   const budget = new DisruptionBudget({ pool, vms, vmiOf, acting: [], claimed: claims.keys(), now: Date.parse(at) });
-  const answers = asks.map((ask): string | null => {
-    const { name } = ask.vm;
+  const answers = requests.map((request): string | null => {
+    const { name } = request.vm;
     const held = claims.get(name);
-    const live = liveVmi(ask.vmi);
-    if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
+    const live = liveVmi(request.vmi);
+    if (held !== undefined && held.by !== request.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
     // An existing claim is not a permission to act: other VMs may have failed since.
-    if (!servesNobody(ask.vm, ask.vmi) && !budget.stillAdmits(ask.vm)) return budget.whyFull();
+    if (!servesNobody(request.vm, request.vmi) && !budget.stillAdmits(request.vm)) return budget.whyFull();
     if (held === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
-    budget.take(ask.vm);
-    claims.set(name, claimOf(ask, live, at));
+    budget.take(request.vm);
+    claims.set(name, claimOf(request, live, at));
     return null;
   });
   return { claims: [...claims.values()], answers };
 }
 
-const claimOf = ({ vm, vmi, by, migration }: Ask, live: VmiView | undefined, at: string): DisruptedVm => ({
+const claimOf = ({ vm, vmi, by, migration }: ClaimRequest, live: VmiView | undefined, at: string): DisruptedVm => ({
   vm: vm.name,
   ...(live === undefined ? {} : { vmi: live.uid }),
   by,

@@ -2,10 +2,10 @@ import { isEvacuating } from '../views/evacuation.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /** How far a migration by drover has come; `until`: by when more is known, in milliseconds since the epoch. */
-type MigrationProgress = { state: 'failed'; why: string } | { state: 'waiting'; for: string; until?: number };
+type MigrationProgress = { state: 'failed'; message: string } | { state: 'waiting'; for: string; until?: number };
 
 /** KubeVirt writes why a migration has failed a moment after the fact. */
-const WHY_FAILED_MS = 5_000;
+const FAILURE_MESSAGE_MS = 5_000;
 
 /**
  * How long a migration may be Pending before drover takes it back: KubeVirt gives up a pod that does not come up after
@@ -37,11 +37,11 @@ export function progressOfAttempt(
   if (evacuation === null || evacuation.attempt < attempt || evacuation.state !== 'Failed')
     return { state: 'waiting', for: `its migration${stateOf(migration)}` };
   const { whyFailed, endedAt } = evacuation;
-  if (whyFailed !== null) return { state: 'failed', why: `its migration has failed: ${whyFailed}` };
-  const until = (endedAt ?? 0) + WHY_FAILED_MS;
+  if (whyFailed !== null) return { state: 'failed', message: `its migration has failed: ${whyFailed}` };
+  const until = (endedAt ?? 0) + FAILURE_MESSAGE_MS;
   return until > now
     ? { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until }
-    : { state: 'failed', why: 'its migration has failed' };
+    : { state: 'failed', message: 'its migration has failed' };
 }
 
 const stateOf = (migration: VmiView['migration']): string =>

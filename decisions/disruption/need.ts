@@ -5,7 +5,7 @@ import { whyNotNow } from './reasons.ts';
 /** It can't be done now, and is waited for. */
 export interface Deferred {
   need: 'deferred';
-  why: string;
+  message: string;
   /** When time alone may change that, in milliseconds since the epoch; null if only the VM or its pool can. */
   until: number | null;
 }
@@ -13,19 +13,23 @@ export interface Deferred {
 /** It is not done, because the VM's owner, its pool's rules or KubeVirt say so. */
 export interface Excluded {
   need: 'excluded';
-  why: string;
+  message: string;
 }
 
 /** What one VM needs, whatever disrupts it. `Act`: what is to be done. */
 export type Need<Act extends object = object> = { need: 'nothing' } | ({ need: 'act' } & Act) | Deferred | Excluded;
 
 export const NOTHING = { need: 'nothing' } as const;
-export const deferred = (why: string, until: number | null = null): Deferred => ({ need: 'deferred', why, until });
-export const excluded = (why: string): Excluded => ({ need: 'excluded', why });
+export const deferred = (message: string, until: number | null = null): Deferred => ({
+  need: 'deferred',
+  message,
+  until,
+});
+export const excluded = (message: string): Excluded => ({ need: 'excluded', message });
 
 /** Returns why nothing may disrupt the VM now; null if nothing prevents it. `live`: its VMI that has not ended. */
 export function heldBack(vm: VmView, live: VmiView | undefined): Deferred | Excluded | null {
   const reason = whyNotNow(vm, live);
   if (reason === null) return null;
-  return reason.kind === 'OptedOut' ? excluded(reason.why) : deferred(reason.why);
+  return reason.kind === 'OptedOut' ? excluded(reason.message) : deferred(reason.message);
 }

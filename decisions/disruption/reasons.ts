@@ -9,7 +9,7 @@ import { isPausedByPerson } from './pause.ts';
 export interface Reason {
   kind: OperationKind | 'OptedOut' | 'Receives' | 'Paused' | 'Evacuates' | 'Migrates';
   /** A sentence that begins with a small letter, such as `it migrates`. */
-  why: string;
+  message: string;
 }
 
 export const OPTED_OUT = 'its owner opted out of disruption';
@@ -31,12 +31,12 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
   const ofVm = vm.hasVmi || vmi !== undefined ? vm.operations : vm.operations.filter(({ kind }) => !WITH_VMI.has(kind));
   const operations = vmi === undefined ? ofVm : [...ofVm, ...vmi.operations];
   return [
-    ...(vm.optedOut ? [{ kind: 'OptedOut' as const, why: OPTED_OUT }] : []),
-    ...operations.map((operation) => ({ kind: operation.kind, why: WORDS[operation.kind](named(operation)) })),
-    ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, why: 'it receives a migration' }] : []),
-    ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a user' }] : []),
-    ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved' }] : []),
-    ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: whyMigrating(vmi.migration) }] : []),
+    ...(vm.optedOut ? [{ kind: 'OptedOut' as const, message: OPTED_OUT }] : []),
+    ...operations.map((operation) => ({ kind: operation.kind, message: WORDS[operation.kind](named(operation)) })),
+    ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, message: 'it receives a migration' }] : []),
+    ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, message: 'it is paused by a user' }] : []),
+    ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, message: 'it is being moved' }] : []),
+    ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, message: whyMigrating(vmi.migration) }] : []),
   ];
 }
 

@@ -28,7 +28,7 @@ interface Evacuate {
   isBegun: boolean;
   /** Its node is not drained, so VMs that must leave come first. */
   isWish: boolean;
-  why: string;
+  message: string;
   /** What is said of it if the last try was refused. */
   refused: DeferredEvacuation | null;
 }
@@ -83,12 +83,20 @@ const isRestartedInstead = ({ vm, rules }: EvacuationInput, vmi: VmiView, isPast
   isPast && rules.method !== 'Migrate' && departureOf(vmi) === 'Drain' && !isPausedByPerson(vm, vmi);
 
 const cancel = (vmi: VmiView): EvacuationNeed => {
-  const why = whyNotBegun(vmi);
-  return { need: 'act', act: 'cancel', why, needsBudget: false, isBegun: true, isWish: false, refused: waits(why) };
+  const message = whyNotBegun(vmi);
+  return {
+    need: 'act',
+    act: 'cancel',
+    message,
+    needsBudget: false,
+    isBegun: true,
+    isWish: false,
+    refused: waits(message),
+  };
 };
 
-const waits = (why: string, { isStuck = false, until = null as number | null } = {}): DeferredEvacuation => ({
-  ...deferred(why, until),
+const waits = (message: string, { isStuck = false, until = null as number | null } = {}): DeferredEvacuation => ({
+  ...deferred(message, until),
   isStuck,
 });
 
@@ -132,14 +140,14 @@ function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
   if (!isMeantToRun(vm, vmi)) return { need: 'underway', message: 'is being stopped', until: null };
   if (isRestarting(vm, vmi)) return { need: 'underway', message: 'restarts', until: null };
   const reason = reasonsOf(vm, vmi).find(({ kind }) => !OWN_RULES.has(kind));
-  return reason === undefined ? null : waits(reason.why, { isStuck: LASTING.has(reason.kind) });
+  return reason === undefined ? null : waits(reason.message, { isStuck: LASTING.has(reason.kind) });
 }
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
   const { vm, refusal, now } = input;
   const isWish = departureOf(vmi) === 'Wish';
-  const { act, why } = isWish ? wishOf(input, vmi) : choiceOf(input, vmi, isPast);
-  if (act === 'none') return waits(why, { isStuck: !isWish });
+  const { act, message } = isWish ? wishOf(input, vmi) : choiceOf(input, vmi, isPast);
+  if (act === 'none') return waits(message, { isStuck: !isWish });
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
@@ -152,12 +160,16 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
       isStuck: isPast,
     });
   const isBegun = tried !== null || (refusal?.since ?? null) !== null;
-  return { need: 'act', act, needsBudget: isWish || !servesNobody(vm, vmi), isBegun, isWish, why, refused };
+  return { need: 'act', act, needsBudget: isWish || !servesNobody(vm, vmi), isBegun, isWish, message, refused };
 }
 
 /** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
-const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, isStuck: boolean): DeferredEvacuation =>
-  waits(`it could not be begun (${why}), and is tried again at ${rfc3339(notBefore)}`, {
+const afterRefusal = (
+  { message, notBefore }: RefusedEvacuation,
+  soonest: number,
+  isStuck: boolean,
+): DeferredEvacuation =>
+  waits(`it could not be begun (${message}), and is tried again at ${rfc3339(notBefore)}`, {
     until: Math.min(notBefore, soonest),
     isStuck,
   });
@@ -165,17 +177,17 @@ const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, is
 /** How the VM leaves its node, and why so; `none`: in no way that its pool and its owner allow. */
 interface Choice {
   act: EvacuationAct | 'none';
-  why: string;
+  message: string;
 }
 
 /** A VM that need not leave its node is not taken down for that. */
 function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {
   const who = vmi.wishedBy === 'KubeVirtUpdate' ? "KubeVirt's update" : 'the descheduler';
-  if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: `${who} asks for that` };
+  if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', message: `${who} asks for that` };
   const whyNot = method === 'Restart' ? 'its pool does not allow migration' : 'KubeVirt cannot migrate it';
   return {
     act: 'none',
-    why: `${who} wants it to leave ${nodeToLeave(vmi)}, but ${whyNot}; it is not restarted, since the node is not drained`,
+    message: `${who} wants it to leave ${nodeToLeave(vmi)}, but ${whyNot}; it is not restarted, since the node is not drained`,
   };
 }
 
@@ -186,10 +198,10 @@ function choiceOf(
   isPast: boolean,
 ): Choice {
   const canMigrate = canBeMigrated(vmi);
-  const migrate = { act: 'migrate', why: `it is to leave ${nodeToLeave(vmi)}` } as const;
+  const migrate = { act: 'migrate', message: `it is to leave ${nodeToLeave(vmi)}` } as const;
   // A restart would end what its owner keeps by the pause.
   if (isPausedByPerson(vm, vmi))
-    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused by a user' };
+    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', message: 'it is paused by a user' };
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
     return restart('it is not ready, so a restart costs nothing');
   if (method === 'Restart') return restart('its pool does not allow migration');
@@ -197,7 +209,7 @@ function choiceOf(
   if (method === 'Migrate')
     return canMigrate
       ? migrate
-      : { act: 'none', why: 'KubeVirt cannot migrate it, and its pool does not allow a restart for a drain' };
+      : { act: 'none', message: 'KubeVirt cannot migrate it, and its pool does not allow a restart for a drain' };
   if (!canMigrate) return restart('KubeVirt cannot migrate it');
   if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
   const tried = triesInARow(vmi, now);
@@ -206,5 +218,5 @@ function choiceOf(
     : migrate;
 }
 
-const restart = (why: string) => ({ act: 'restart', why }) as const;
+const restart = (message: string) => ({ act: 'restart', message }) as const;
 const reason = (tried: Evacuation | null): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);

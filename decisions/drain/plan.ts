@@ -29,7 +29,7 @@ export interface DrainPlan {
   /** All VMs of the pool that are to leave their nodes, waiting VMs first. */
   statuses: EvacuationStatus[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> {
@@ -44,12 +44,12 @@ export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | '
 /** Most VMs that are started on at once. */
 const MAX_AT_ONCE = 100;
 
-const NOTHING: DrainPlan = { evacuate: [], statuses: [], wakeAt: null };
+const NOTHING: DrainPlan = { evacuate: [], statuses: [], requeueAt: null };
 
-const MESSAGES: Record<EvacuationAct, (why: string) => string> = {
+const MESSAGES: Record<EvacuationAct, (message: string) => string> = {
   migrate: () => 'is being migrated',
-  restart: (why) => `is being restarted: ${why}`,
-  cancel: (why) => why,
+  restart: (message) => `is being restarted: ${message}`,
+  cancel: (message) => message,
 };
 
 const isMoving = ({ state }: EvacuationStatus): boolean => state === 'Evacuating';
@@ -77,18 +77,18 @@ export function planDrain(input: DrainInput): DrainPlan {
 /** Takes back migrations of other VMs as well: each holds a place in the budget. */
 function withCancelled(
   { vms, vmiOf, now }: DrainInput,
-  { evacuate, statuses, wakeAt }: DrainPlan,
+  { evacuate, statuses, requeueAt }: DrainPlan,
   known: ReadonlySet<string>,
 ): DrainPlan {
-  const plan = { evacuate: [...evacuate], statuses, wakeAt };
+  const plan = { evacuate: [...evacuate], statuses, requeueAt };
   for (const vm of vms) {
     const vmi = vmiOf(vm);
     const until = vmi === undefined ? null : shouldBeginBy(vmi);
     if (until === null || known.has(vm.name)) continue;
-    if (until > now) plan.wakeAt = earlier(plan.wakeAt, until);
+    if (until > now) plan.requeueAt = earlier(plan.requeueAt, until);
     else {
       const { uid } = vmi!;
-      plan.evacuate.push({ name: vm.name, uid, node: nodeToLeave(vmi!), act: 'cancel', why: whyNotBegun(vmi!) });
+      plan.evacuate.push({ name: vm.name, uid, node: nodeToLeave(vmi!), act: 'cancel', message: whyNotBegun(vmi!) });
     }
   }
   return plan;
@@ -99,7 +99,7 @@ class Drain {
   readonly #rules: DrainRules;
   readonly #evacuate: EvacuationTarget[] = [];
   readonly #statuses: EvacuationStatus[] = [];
-  #wakeAt: number | null = null;
+  #requeueAt: number | null = null;
 
   constructor(input: DrainInput, rules: DrainRules) {
     this.#in = input;
@@ -126,7 +126,7 @@ class Drain {
     const statuses = this.#statuses.toSorted(
       (a, b) => Number(isMoving(a)) - Number(isMoving(b)) || byNumber(a.vm, b.vm),
     );
-    return { evacuate: this.#evacuate, statuses, wakeAt: this.#wakeAt };
+    return { evacuate: this.#evacuate, statuses, requeueAt: this.#requeueAt };
   }
 
   #needOf(vm: VmView): EvacuationNeed {
@@ -144,9 +144,9 @@ class Drain {
 
   #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
     if (need.need === 'nothing') return;
-    this.#wake(need.until);
+    this.#requeue(need.until);
     if (need.need === 'underway') this.#add(vm, 'Evacuating', need.message);
-    else this.#add(vm, need.isStuck ? 'Stuck' : 'Waiting', `waits: ${need.why}`);
+    else this.#add(vm, need.isStuck ? 'Stuck' : 'Waiting', `waits: ${need.message}`);
   }
 
   #choose(acts: readonly { vm: VmView; need: Act }[]): void {
@@ -157,13 +157,19 @@ class Drain {
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (need.needsBudget && !budget.admits(vm)) {
         this.#add(vm, 'Budget', `waits: ${budget.format(' or being moved')}`);
-        this.#wake(budget.againAt);
+        this.#requeue(budget.againAt);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
         if (need.needsBudget) budget.take(vm);
         const vmi = vmiOf(vm)!;
-        this.#evacuate.push({ name: vm.name, uid: vmi.uid, node: nodeToLeave(vmi), act: need.act, why: need.why });
-        const message = MESSAGES[need.act](need.why);
+        this.#evacuate.push({
+          name: vm.name,
+          uid: vmi.uid,
+          node: nodeToLeave(vmi),
+          act: need.act,
+          message: need.message,
+        });
+        const message = MESSAGES[need.act](need.message);
         this.#note(vm, need.refused ?? { need: 'underway', message, until: null });
       }
     }
@@ -174,7 +180,7 @@ class Drain {
     const { windows } = this.#rules;
     const window = windowAt(windows, this.#in.now);
     if (window.open) return null;
-    this.#wake(window.next);
+    this.#requeue(window.next);
     return `waits: ${whyClosed(window, windows, 'spec.drain.windows')}`;
   }
 
@@ -182,7 +188,7 @@ class Drain {
     this.#statuses.push({ vm: vm.name, node: nodeToLeave(this.#in.vmiOf(vm)!), state, message });
   }
 
-  #wake(at: number | null): void {
-    if (at !== null && at > this.#in.now) this.#wakeAt = earlier(this.#wakeAt, at);
+  #requeue(at: number | null): void {
+    if (at !== null && at > this.#in.now) this.#requeueAt = earlier(this.#requeueAt, at);
   }
 }

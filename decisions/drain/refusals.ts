@@ -5,7 +5,7 @@ export interface RefusedEvacuation {
   vm: string;
   /** Of the VMI. */
   uid: string;
-  why: string;
+  message: string;
   /** Since when the API server has refused it in a row, null if it has not; and how often it has. */
   since: number | null;
   times: number;
@@ -23,7 +23,7 @@ export interface NotMoved {
    * API server refused it.
    */
   reason: 'NoPlace' | 'OtherMigration' | 'NotBegun' | 'Refused';
-  why: string;
+  message: string;
 }
 
 /** How long to wait with a VM for which a claim found no room although the plan had seen some. */
@@ -33,7 +33,7 @@ const OTHER_MIGRATION_MS = 10_000;
 
 /** They go with every plan, and from run to run: the others are tried again without a delay of their own. */
 const MAX_REFUSALS = 1_000;
-const MAX_WHY_LENGTH = 300;
+const MAX_MESSAGE_LENGTH = 300;
 
 /**
  * Migrations no longer count, and neither do refusals, if nothing has followed them for this time, twice the longest
@@ -62,11 +62,11 @@ export function refusalsAfter(
 }
 
 function refusalOf(
-  { vm, uid, reason, why }: NotMoved,
+  { vm, uid, reason, message }: NotMoved,
   { since = null, times = 0 }: Partial<RefusedEvacuation> = {},
   now: number,
 ): RefusedEvacuation {
-  const base = { vm, uid, why: why.slice(0, MAX_WHY_LENGTH) };
+  const base = { vm, uid, message: message.slice(0, MAX_MESSAGE_LENGTH) };
   switch (reason) {
     case 'NoPlace':
       return { ...base, since, times, notBefore: now + NO_PLACE_MS };

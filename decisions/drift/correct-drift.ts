@@ -12,8 +12,8 @@ import { driftOf, withoutDrift } from './drift.ts';
 export function correctDrift<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {
   const { annotations } = vm.metadata;
   const transition = recordOf(annotations);
-  const isAsked = isCorrectionRequested(annotations);
-  if (!isAsked && (!always || driftOf({ vm, transition }, made).length === 0)) return null;
+  const isRequested = isCorrectionRequested(annotations);
+  if (!isRequested && (!always || driftOf({ vm, transition }, made).length === 0)) return null;
   const right = withoutDrift(vm, transition, made);
   const { [CORRECT_DRIFT_ANNOTATION]: _order, ...others } = right.metadata.annotations ?? {};
   return annotations === undefined ? right : { ...right, metadata: { ...right.metadata, annotations: others } };

@@ -183,5 +183,5 @@ function failure(conditions: Condition[] = []): string | null {
 function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {
   const condition = conditions.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
   if (condition === undefined) return null;
-  return { since: timeOf(condition.lastTransitionTime), why: condition.message ?? '' };
+  return { since: timeOf(condition.lastTransitionTime), message: condition.message ?? '' };
 }

@@ -4,7 +4,7 @@ import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
-import { memoryOf, withEnd, WHY_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
+import { memoryOf, withEnd, MESSAGE_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
 import { healthOf, isLeftAlone, isAvailable, availableAt } from './vm-health.ts';
 
@@ -19,10 +19,10 @@ interface Assessed {
   cancel: AttemptId[];
   events: HealingEvent[];
   /** When the result changes without any event, in milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
-type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
+type CycleEnd = Pick<FinishedCycle, 'end' | 'message'>;
 /** A cycle as it continues, or how it ends. `isCut`: its attempt may still run, for nothing. */
 type Assessment = { cycle: Cycle; isCut?: boolean } | CycleEnd;
 
@@ -31,10 +31,10 @@ export function assessCycles(view: HealingView, state: HealingState): Assessed {
   return new Assessor(view, state).assessed();
 }
 
-export function endAll({ vms, now }: HealingInput, state: HealingState, why: string): Omit<Assessed, 'wakeAt'> {
+export function endAll({ vms, now }: HealingInput, state: HealingState, message: string): Omit<Assessed, 'requeueAt'> {
   const byName = new Map(vms.map((vm) => [vm.name, vm]));
-  let all: Omit<Assessed, 'wakeAt'> = { state, cancel: [], events: [] };
-  for (const cycle of state.cycles) all = withEnded(all, cycle, byName.get(cycle.vm), left(why), now);
+  let all: Omit<Assessed, 'requeueAt'> = { state, cancel: [], events: [] };
+  for (const cycle of state.cycles) all = withEnded(all, cycle, byName.get(cycle.vm), left(message), now);
   return all;
 }
 
@@ -44,7 +44,7 @@ class Assessor {
   /** How many more VMs the pool has than it wants, by their role. */
   readonly #surplus: ReturnType<typeof surplusByRole>;
   readonly #memory: ReturnType<typeof memoryOf>;
-  #wakeAt: number | null = null;
+  #requeueAt: number | null = null;
 
   constructor(view: HealingView, state: HealingState) {
     this.#view = view;
@@ -55,7 +55,7 @@ class Assessor {
 
   assessed(): Assessed {
     const byName = new Map(this.#view.vms.map((vm) => [vm.name, vm]));
-    let all: Omit<Assessed, 'wakeAt'> = { state: this.#before, cancel: [], events: [] };
+    let all: Omit<Assessed, 'requeueAt'> = { state: this.#before, cancel: [], events: [] };
     for (const cycle of this.#before.cycles) {
       const vm = byName.get(cycle.vm);
       const found = this.#requested(cycle) ?? this.#observed(cycle, vm);
@@ -66,23 +66,23 @@ class Assessor {
         all = { ...all, cancel, state: { ...all.state, cycles } };
       }
     }
-    return { ...all, wakeAt: this.#wakeAt };
+    return { ...all, requeueAt: this.#requeueAt };
   }
 
   /** How a user's request or the attempt's outcome ends the cycle; null if neither does. */
   #requested({ skipped, run }: Cycle): Assessment | null {
-    if (skipped !== undefined) return { end: 'Skipped', why: skipped };
+    if (skipped !== undefined) return { end: 'Skipped', message: skipped };
     if (run.state !== 'Ended') return null;
     const { outcome } = run;
     switch (outcome.end) {
       case 'Removed':
         return null;
       case 'Kept':
-        return { end: 'Left', why: outcome.why };
+        return { end: 'Left', message: outcome.message };
       case 'Refused':
-        return { end: 'Refused', why: outcome.why };
+        return { end: 'Refused', message: outcome.message };
       case 'Cancelled':
-        return { end: 'Skipped', why: 'its workflow was cancelled' };
+        return { end: 'Skipped', message: 'its workflow was cancelled' };
     }
   }
 
@@ -110,10 +110,10 @@ class Assessor {
     if (cycle.phase === 'Provisioning') return left('it is there again');
     if (this.#isTooMany(cycle)) return this.#yield(cycle);
     if (!isActive(vm)) return { cycle };
-    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: 'it runs well again' };
+    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', message: 'it runs well again' };
     if (vm.optedOut) return left('its owner opted out of disruption');
     if (!isMeantToRun(vm, vmi)) return left('it is not meant to run');
-    this.#wake(availableAt(vm, vmi, minReadyMs, now));
+    this.#requeue(availableAt(vm, vmi, minReadyMs, now));
     return { cycle };
   }
 
@@ -136,7 +136,7 @@ class Assessor {
     if (!isActive(vm)) return left('it leaves the pool');
     if (vm.optedOut) return left('its owner opted out of disruption');
     if (isLeftAlone(vm, vmi)) return { cycle };
-    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: cycle.why };
+    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', message: cycle.message };
     if (!isMeantToRun(vm, vmi)) {
       const timeoutMs = vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0;
       return this.#leftAfter(vm.createdAt + timeoutMs, cycle, 'it is not meant to run');
@@ -150,32 +150,32 @@ class Assessor {
     const memory = this.#memory(vm);
     const runs = { hasRun: true, hasRunItself: vm.notYetRun === null };
     const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...memory, ...runs, rules, now });
-    if (health.unhealthy) return this.#sickAgain(cycle, vm, health.why);
-    this.#wake(health.at);
+    if (health.unhealthy) return this.#unhealthyAgain(cycle, vm, health.message);
+    this.#requeue(health.at);
     const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);
-    this.#wake(isAvailableAt);
+    this.#requeue(isAvailableAt);
     // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a VMI that
     // lasts this long counts as no longer failing.
-    const since = vm.startFailures + memory.earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
+    const since = vm.startFailures + memory.earlyExits === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
-    const why = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
-    return this.#leftAfter(since + timeoutMs, cycle, why);
+    const message = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
+    return this.#leftAfter(since + timeoutMs, cycle, message);
   }
 
-  #sickAgain(cycle: Cycle, { uid }: VmView, why: string): Assessment {
+  #unhealthyAgain(cycle: Cycle, { uid }: VmView, message: string): Assessment {
     const { maxAttempts } = this.#view.rules;
     const { attempt, onSameDisks = 0 } = cycle;
     if (maxAttempts !== null && attempt >= maxAttempts)
-      return { end: 'GivenUp', why: `given up after ${formatReplacements(attempt)}: ${why}` };
+      return { end: 'GivenUp', message: `given up after ${formatReplacements(attempt)}: ${message}` };
     if (maxAttempts === null && onSameDisks >= TRIES_ON_SAME_DISKS) {
       const kept = 'which are kept: delete the VM to have them recreated';
       return {
         end: 'GivenUp',
-        why: `given up after ${formatReplacements(onSameDisks)} on the same disks, ${kept} (${why})`,
+        message: `given up after ${formatReplacements(onSameDisks)} on the same disks, ${kept} (${message})`,
       };
     }
-    const next = { uid, attempt: attempt + 1, why: why.slice(0, WHY_LENGTH) };
+    const next = { uid, attempt: attempt + 1, message: message.slice(0, MESSAGE_LENGTH) };
     return { cycle: { ...cycle, ...next, phase: 'Removing', run: { state: 'NotBegun' } } };
   }
 
@@ -188,24 +188,24 @@ class Assessor {
     return left('the pool needs fewer VMs now');
   }
 
-  #leftAfter(at: number, cycle: Cycle, why: string): Assessment {
-    if (at <= this.#view.now) return left(why);
-    this.#wake(at);
+  #leftAfter(at: number, cycle: Cycle, message: string): Assessment {
+    if (at <= this.#view.now) return left(message);
+    this.#requeue(at);
     return { cycle };
   }
 
-  #wake(at: number | null): void {
-    if (at !== null && at > this.#view.now) this.#wakeAt = earlier(this.#wakeAt, at);
+  #requeue(at: number | null): void {
+    if (at !== null && at > this.#view.now) this.#requeueAt = earlier(this.#requeueAt, at);
   }
 }
 
 function withEnded(
-  { state, cancel, events }: Omit<Assessed, 'wakeAt'>,
+  { state, cancel, events }: Omit<Assessed, 'requeueAt'>,
   cycle: Cycle,
   vm: VmView | undefined,
   end: CycleEnd,
   now: number,
-): Omit<Assessed, 'wakeAt'> {
+): Omit<Assessed, 'requeueAt'> {
   const ended = { ...end, uid: uidOf(cycle, vm, end), attempts: replacementsOf(cycle, vm) };
   return {
     state: withEnd(state, cycle, ended, now),
@@ -214,7 +214,7 @@ function withEnded(
   };
 }
 
-const left = (why: string): CycleEnd => ({ end: 'Left', why });
+const left = (message: string): CycleEnd => ({ end: 'Left', message });
 
 /** Whether the workflow of the cycle's attempt may still run. */
 const mayRun = ({ phase, run }: Cycle): boolean =>

@@ -23,8 +23,8 @@ export interface Removed {
 export type AttemptEnd =
   | ({ end: 'Removed' } & Removed)
   /** The VM should no longer be replaced, or the API server refuses to delete it. */
-  | { end: 'Kept'; why: string }
-  | { end: 'Refused'; why: string }
+  | { end: 'Kept'; message: string }
+  | { end: 'Refused'; message: string }
   | { end: 'Cancelled'; isRemoved: boolean };
 
 /** The rules that an attempt follows; all others concern the pool alone. */
@@ -36,7 +36,7 @@ export interface FoundUnhealthy {
   uid: string;
   /** Which replacement of the VM this will be; from 1. */
   attempt: number;
-  why: string;
+  message: string;
   /** The role of a VM that is not a replica: its successor has the same role. */
   role?: 'Standby';
 }
@@ -47,7 +47,7 @@ export interface UnhealthyVm extends FoundUnhealthy {
   /** The VM has run well, or may have: its disks hold data. */
   holdsData: boolean;
   /** How many of its VMIs in a row ended before they ran well. */
-  earlyEnds: number;
+  earlyExits: number;
   /**
    * Since when its starts have been failing, in milliseconds since the epoch; null or absent if only KubeVirt's own
    * time is known.
@@ -56,7 +56,7 @@ export interface UnhealthyVm extends FoundUnhealthy {
 }
 
 export interface PlannedAttempt {
-  sick: UnhealthyVm;
+  unhealthyVm: UnhealthyVm;
   startedAt: string;
   /** Absent if the VM is still to be removed. */
   removed?: Removed;

@@ -34,7 +34,7 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
 export function roomFor(
   view: HealingView,
   { cycles }: HealingState,
-): { count: number; full: string; wakeAt: number | null } {
+): { count: number; full: string; requeueAt: number | null } {
   const { pool, vms, vmiOf, rules, burst, now } = view;
   const inCycles = new Set(cycles.map(({ vm }) => vm));
   const holding = leavingVms(vms, vmiOf)
@@ -55,5 +55,5 @@ export function roomFor(
   if (!hasEverRun(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((a, b) => (b.count < a.count ? b : a));
-  return { ...least, count: Math.max(least.count, 0), wakeAt: holding.reduce<number | null>(earlier, null) };
+  return { ...least, count: Math.max(least.count, 0), requeueAt: holding.reduce<number | null>(earlier, null) };
 }

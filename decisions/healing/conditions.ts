@@ -28,13 +28,13 @@ export function healingConditions(pool: StoredPool, report: HealingReport): Unti
   return [healing, suspended(report)];
 }
 
-function suspended({ state: { paused }, suspended: why }: HealingReport): UntimedCondition {
+function suspended({ state: { paused }, suspended: message }: HealingReport): UntimedCondition {
   const type = 'HealingSuspended';
   if (paused !== undefined) {
-    const message = `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}`;
+    const message = `by ${paused.by}${paused.reason === undefined ? '' : `: ${paused.reason}`}`;
     return { type, status: 'True', reason: 'PausedByUser', message };
   }
-  if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
+  if (message !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
 }
 

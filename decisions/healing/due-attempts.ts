@@ -16,18 +16,18 @@ export function dueAttempts(
   view: HealingView,
   state: HealingState,
   hold: HealingMode,
-): { begin: PlannedAttempt[]; wakeAt: number | null } {
+): { begin: PlannedAttempt[]; requeueAt: number | null } {
   const byUid = new Map(view.vms.map((vm) => [vm.uid, vm]));
   const memory = memoryOf(state);
   const begin: PlannedAttempt[] = [];
-  let wakeAt: number | null = null;
+  let requeueAt: number | null = null;
   for (const cycle of state.cycles) {
     const vm = byUid.get(cycle.uid);
     const at = dueAt(cycle, vm, hold);
     if (at <= view.now) begin.push(attemptOf(view, memory(cycle), cycle, vm));
-    else if (at < Infinity) wakeAt = earlier(wakeAt, at);
+    else if (at < Infinity) requeueAt = earlier(requeueAt, at);
   }
-  return { begin, wakeAt };
+  return { begin, requeueAt };
 }
 
 /** When the cycle's attempt is to be begun, in milliseconds since the epoch; Infinity if only an event can tell. */
@@ -43,19 +43,19 @@ function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | un
 
 function attemptOf(
   view: HealingView,
-  { earlyEnds, failingSince }: HealthMemory,
-  { vm: name, uid, attempt, why, startedAt, nextAt, run, skipDelay = false, onSameDisks = 0 }: Cycle,
+  { earlyExits, failingSince }: HealthMemory,
+  { vm: name, uid, attempt, message, startedAt, nextAt, run, skipDelay = false, onSameDisks = 0 }: Cycle,
   vm: VmView | undefined,
 ): PlannedAttempt {
   return {
-    sick: {
+    unhealthyVm: {
       name,
       uid,
       attempt,
-      why,
+      message,
       rules: attemptRules(view.rules),
       holdsData: vm === undefined || holdsData(view, vm),
-      earlyEnds,
+      earlyExits,
       failingSince,
     },
     startedAt,

@@ -9,7 +9,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
-import { isFinal, remembered, memoryOf, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { isFinal, remembered, memoryOf, MESSAGE_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 
@@ -23,7 +23,7 @@ const MOVES: ReadonlySet<Reason['kind']> = new Set(['Evacuates', 'Migrates', 'Re
 /** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
 export interface NotReplaced {
   vm: string;
-  why: string;
+  message: string;
   waitsFor?: string;
 }
 
@@ -34,7 +34,7 @@ interface Found {
   waiting: NotReplaced[];
   /** VMs that are not ready, and need no replacement, in the order of their numbers. */
   exempt: NotReplaced[];
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /**
@@ -47,7 +47,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
   const memory = memoryOf(state);
   const all: { vm: VmView; unhealthy: FoundUnhealthy }[] = [];
   const exempt: NotReplaced[] = [];
-  let wakeAt: number | null = null;
+  let requeueAt: number | null = null;
   for (const vm of vms) {
     if (
       isNotHealed(pool, vm) ||
@@ -62,22 +62,22 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
     const { name, uid } = vm;
     const known = { vm, vmi: vmiOf(vm), lastFailure: lastFailureOf(vm), ...memory(vm) };
     const health = healthOf({ ...known, hasRun: vm.notYetRun === null, rules, now });
-    const why = health.unhealthy ? health.why.slice(0, WHY_LENGTH) : '';
-    if (health.unhealthy && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
+    const message = health.unhealthy ? health.message.slice(0, MESSAGE_LENGTH) : '';
+    if (health.unhealthy && reason !== null) exempt.push({ vm: name, message: `${reason.message} (${message})` });
     else if (health.unhealthy)
       all.push({
         vm,
-        unhealthy: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
+        unhealthy: { name, uid, attempt: 1, message, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
       });
-    else wakeAt = earlier(wakeAt, health.at);
-    if (!health.unhealthy && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
+    else requeueAt = earlier(requeueAt, health.at);
+    if (!health.unhealthy && health.exempt !== undefined) exempt.push({ vm: name, message: health.exempt });
   }
   all.sort((a, b) => byNumber(a.vm.name, b.vm.name));
   const found = replaceable(view, state, all);
   return {
     ...found,
     exempt: exempt.toSorted((a, b) => byNumber(a.vm, b.vm)),
-    wakeAt: earlier(wakeAt, found.wakeAt),
+    requeueAt: earlier(requeueAt, found.requeueAt),
   };
 }
 
@@ -91,12 +91,12 @@ function replaceable(
   const unhealthy: FoundUnhealthy[] = [];
   const waiting: NotReplaced[] = [];
   let { finished } = state;
-  let wakeAt: number | null = null;
+  let requeueAt: number | null = null;
   let again = 0;
   const surplus = surplusByRole(view, state);
   for (const { vm, unhealthy: one } of all) {
-    const { name, uid, why } = one;
-    const wait = (waitsFor: string): void => void waiting.push({ vm: name, why, waitsFor });
+    const { name, uid, message } = one;
+    const wait = (waitsFor: string): void => void waiting.push({ vm: name, message, waitsFor });
     const last = memory.get(name);
     const attempts = last?.attempts ?? 0;
     if (last !== undefined && last.uid === uid && isFinal(last))
@@ -104,19 +104,19 @@ function replaceable(
         last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'its healing was skipped by a user',
       );
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
-      wakeAt = earlier(wakeAt, again);
-      wait(`its deletion was refused (${last.why}), and is asked for again at ${rfc3339(again)}`);
+      requeueAt = earlier(requeueAt, again);
+      wait(`its deletion was refused (${last.message}), and is asked for again at ${rfc3339(again)}`);
     } else if (vm.revision !== null && vm.revision === unverified)
       wait(`no VM has run revision ${unverified} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${formatReplacements(attempts)}`;
-      const ended = { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: rfc3339(now) } as const;
+      const ended = { vm: name, uid, attempts, end: 'GivenUp', message: givenUp, at: rfc3339(now) } as const;
       finished = remembered(finished, ended);
       wait(givenUp);
     } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
     else unhealthy.push({ ...one, attempt: attempts + 1 });
   }
-  return { unhealthy, finished, waiting, wakeAt };
+  return { unhealthy, finished, waiting, requeueAt };
 }
 
 /** When a refused deletion may be retried; 0 if none was refused. */

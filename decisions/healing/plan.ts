@@ -11,7 +11,7 @@ import { dueAttempts } from './due-attempts.ts';
 import { modeEvent, type HealingEvent } from './events.ts';
 import { findUnhealthy, type NotReplaced } from './find-unhealthy.ts';
 import { neverRan, startToNote } from './never-ran.ts';
-import { remember } from './remember.ts';
+import { refreshState } from './refresh-state.ts';
 import {
   carried,
   isFinal,
@@ -38,7 +38,7 @@ export interface HealingPlan {
   notReplaced: NotReplaced[];
   /** How many more of them there are. */
   notListed: number;
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /** After how long a note that could not be written is retried. */
@@ -63,20 +63,20 @@ export function planHealing(input: HealingInput): HealingPlan {
     minReadyMs: rollout.minReadySeconds * 1000,
     timeoutMs: rollout.progressDeadlineSeconds * 1000,
   };
-  const { state, cancel, events, wakeAt } = assessCycles(view, remember(view));
+  const { state, cancel, events, requeueAt } = assessCycles(view, refreshState(view));
   const found = findUnhealthy(view, state);
   const suspended = breaker(view, found.unhealthy.length + state.cycles.length);
   const hold = holdOf(state, suspended);
-  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], wakeAt: null };
+  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], requeueAt: null };
   // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache may be
   // behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.unhealthy.filter(({ name }) => !ended.has(name));
   const unhealthy = free.slice(0, room.count);
-  const inLine = free.slice(room.count).map((one) => ({ vm: one.name, why: one.why, waitsFor: room.full }));
+  const inLine = free.slice(room.count).map((one) => ({ vm: one.name, message: one.message, waitsFor: room.full }));
   const notReplaced = [...found.waiting, ...inLine, ...found.exempt];
   const cycles = [...state.cycles, ...unhealthy.map((one) => newCycle(one, now))];
-  const { begin, wakeAt: overdueAt } = dueAttempts(view, { ...state, cycles }, hold);
+  const { begin, requeueAt: overdueAt } = dueAttempts(view, { ...state, cycles }, hold);
   const mark = notesOf(view);
   const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
   return {
@@ -88,11 +88,11 @@ export function planHealing(input: HealingInput): HealingPlan {
     suspended,
     notReplaced: notReplaced.slice(0, MAX_LISTED),
     notListed: Math.max(notReplaced.length - MAX_LISTED, 0),
-    wakeAt: [
-      wakeAt,
+    requeueAt: [
+      requeueAt,
       free.length < found.unhealthy.length ? now + LOOK_AGAIN_MS : null,
-      inLine.length > 0 ? room.wakeAt : null,
-      found.wakeAt,
+      inLine.length > 0 ? room.requeueAt : null,
+      found.requeueAt,
       overdueAt,
       nextFading(view, found.finished),
       nextAvailable(view, found.finished),
@@ -110,7 +110,7 @@ export const healingAsItIs = (state: HealingState): HealingPlan => ({
   suspended: null,
   notReplaced: [],
   notListed: 0,
-  wakeAt: null,
+  requeueAt: null,
 });
 
 const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are unhealthy' };
@@ -150,9 +150,9 @@ function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[]
   return [...notes.slice(from), ...notes.slice(0, from)].slice(0, most);
 }
 
-function healsNoMore(input: HealingInput, why: string): HealingPlan {
-  const state = { ...input.state, earlyEnds: [] };
-  return { ...healingAsItIs(state), ...endAll(input, state, why) };
+function healsNoMore(input: HealingInput, message: string): HealingPlan {
+  const state = { ...input.state, earlyExits: [] };
+  return { ...healingAsItIs(state), ...endAll(input, state, message) };
 }
 
 /** When the next ended cycle is forgotten. Final ends are kept as long as their VMs exist. */

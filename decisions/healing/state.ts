@@ -24,7 +24,7 @@ export type Cycle = HealingStatus['cycles'][number] & {
 export type FinishedCycle = HealingStatus['finished'][number];
 
 /** Consecutive VMIs of one VM that ended before they ran well. */
-export interface EarlyEnds {
+export interface EarlyExits {
   vmUid: string;
   count: number;
   /** UIDs of the VMIs that ended at `endedAt`. */
@@ -50,7 +50,7 @@ export interface VmiPause {
 /** What a pool's workflow knows of its healing. */
 export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplaced' | 'notListed'> {
   cycles: Cycle[];
-  earlyEnds: EarlyEnds[];
+  earlyExits: EarlyExits[];
   /** Kept only if the pool sets minFailingToStartDuration. */
   failing: Failing[];
   vmiPauses: VmiPause[];
@@ -61,7 +61,7 @@ export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplace
 export const noHealing: HealingState = {
   cycles: [],
   finished: [],
-  earlyEnds: [],
+  earlyExits: [],
   failing: [],
   vmiPauses: [],
   hold: 'Active',
@@ -87,13 +87,13 @@ const FINISHED_KEPT = 100;
  * A pool's workflow carries its state from turn to turn, so that must stay small, whatever KubeVirt says and however
  * many VMs there are.
  */
-export const WHY_LENGTH = 128;
+export const MESSAGE_LENGTH = 128;
 const VMS_CARRIED = 50;
 
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
 
-/** The cycles of replicas, or those of standby VMs. */
+/** The cycles of replicas, or of standby VMs. */
 export const cyclesOf = (
   { cycles }: Pick<HealingStatus, 'cycles'>,
   role?: 'Standby',
@@ -104,12 +104,12 @@ export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => name
 /** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 
-export const newCycle = ({ name, uid, attempt, why, role }: FoundUnhealthy, now: number): Cycle => ({
+export const newCycle = ({ name, uid, attempt, message, role }: FoundUnhealthy, now: number): Cycle => ({
   vm: name,
   uid,
   attempt,
   phase: 'Removing',
-  why: why.slice(0, WHY_LENGTH),
+  message: message.slice(0, MESSAGE_LENGTH),
   startedAt: rfc3339(now),
   ...(role === undefined ? {} : { role }),
   run: { state: 'NotBegun' },
@@ -125,7 +125,7 @@ const changed = (state: HealingState, id: AttemptId, change: (cycle: Cycle) => C
 });
 
 export const withBegun = (state: HealingState, begin: readonly PlannedAttempt[], now: number): HealingState => {
-  const names = new Set(begin.map(({ sick }) => sick.name));
+  const names = new Set(begin.map(({ unhealthyVm }) => unhealthyVm.name));
   const run = { state: 'Running', since: now } as const;
   return { ...state, cycles: state.cycles.map((cycle) => (names.has(cycle.vm) ? { ...cycle, run } : cycle)) };
 };
@@ -154,7 +154,7 @@ export const withAttemptEnd = (state: HealingState, id: AttemptId, outcome: Atte
 export function withEnd(
   state: HealingState,
   { vm }: Cycle,
-  { uid, attempts, end, why }: Pick<FinishedCycle, 'uid' | 'attempts' | 'end' | 'why'>,
+  { uid, attempts, end, message }: Pick<FinishedCycle, 'uid' | 'attempts' | 'end' | 'message'>,
   now: number,
 ): HealingState {
   const last = state.finished.find((one) => one.vm === vm && one.uid === uid);
@@ -162,7 +162,7 @@ export function withEnd(
   return {
     ...state,
     cycles: state.cycles.filter((cycle) => cycle.vm !== vm),
-    finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: rfc3339(now) }),
+    finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, message, at: rfc3339(now) }),
   };
 }
 
@@ -203,7 +203,7 @@ export function skippedSince(
   at: number,
 ): string | null {
   const found = status?.finished.find((one) => one.vm === name && one.uid === uid && one.end === 'Skipped');
-  return found !== undefined && Date.parse(found.at) > at ? found.why : null;
+  return found !== undefined && Date.parse(found.at) > at ? found.message : null;
 }
 
 /** True for a VM that healing leaves as it is until a user intervenes. */
@@ -215,7 +215,10 @@ export const isGivenUp = ({ finished }: HealingState, { name, uid }: { name: str
  * lengthen a delay.
  */
 export function remembered(finished: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] {
-  const all = [...finished.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
+  const all = [
+    ...finished.filter(({ vm }) => vm !== newest.vm),
+    { ...newest, message: newest.message.slice(0, MESSAGE_LENGTH) },
+  ];
   while (all.length > FINISHED_KEPT)
     all.splice(
       Math.max(
@@ -232,17 +235,17 @@ export function remembered(finished: readonly FinishedCycle[], newest: FinishedC
  * workers remember the others.
  */
 export function carried(state: HealingState): HealingState {
-  const { earlyEnds, failing, vmiPauses } = state;
+  const { earlyExits, failing, vmiPauses } = state;
   return {
     ...state,
-    earlyEnds: few(earlyEnds, (a, b) => b.count - a.count),
+    earlyExits: few(earlyExits, (a, b) => b.count - a.count),
     failing: few(failing, (a, b) => a.since - b.since),
     vmiPauses: few(vmiPauses, () => 0),
   };
 }
 
 /** The first VMS_CARRIED entries in the order `first`, sorted by UID so that the result is deterministic. */
-const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, other: T) => number): T[] =>
+const few = <T extends { vmUid: string }>(all: readonly T[], first: (a: T, b: T) => number): T[] =>
   all
     .toSorted((a, b) => first(a, b) || byVmUid(a, b))
     .slice(0, VMS_CARRIED)
@@ -252,35 +255,35 @@ const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid
 
 /** What is known of a VM's health beyond what the VM and its VMI say, as `healthOf` takes it. */
 export interface HealthMemory {
-  earlyEnds: number;
+  earlyExits: number;
   failingSince: number | null;
   pauseEndedAt: number | null;
 }
 
-export function memoryOf({ earlyEnds, failing, vmiPauses }: HealingState): (vm: { uid: string }) => HealthMemory {
-  const ends = new Map(earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
+export function memoryOf({ earlyExits, failing, vmiPauses }: HealingState): (vm: { uid: string }) => HealthMemory {
+  const ends = new Map(earlyExits.map(({ vmUid, count }) => [vmUid, count]));
   const since = new Map(failing.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(vmiPauses.map(({ vmUid, endedAt }) => [vmUid, endedAt]));
   return ({ uid }) => ({
-    earlyEnds: ends.get(uid) ?? 0,
+    earlyExits: ends.get(uid) ?? 0,
     failingSince: since.get(uid) ?? null,
     pauseEndedAt: pauses.get(uid) ?? null,
   });
 }
 
 /** What attempts have told a pool's healing, as plain data. */
-export type HealingAsk =
-  | { ask: 'removed'; id: AttemptId; removed: Removed }
-  | { ask: 'ended'; id: AttemptId; outcome: AttemptEnd }
-  | { ask: 'lost'; id: AttemptId; run: 'NotBegun' | 'Unknown' };
+export type HealingSignal =
+  | { kind: 'removed'; id: AttemptId; removed: Removed }
+  | { kind: 'ended'; id: AttemptId; outcome: AttemptEnd }
+  | { kind: 'lost'; id: AttemptId; run: 'NotBegun' | 'Unknown' };
 
-export function withAsk(state: HealingState, ask: HealingAsk): HealingState {
-  switch (ask.ask) {
+export function withHealingSignal(state: HealingState, signal: HealingSignal): HealingState {
+  switch (signal.kind) {
     case 'removed':
-      return withRemoval(state, ask.id, ask.removed);
+      return withRemoval(state, signal.id, signal.removed);
     case 'ended':
-      return withAttemptEnd(state, ask.id, ask.outcome);
+      return withAttemptEnd(state, signal.id, signal.outcome);
     case 'lost':
-      return withLostAttempt(state, ask.id, ask.run);
+      return withLostAttempt(state, signal.id, signal.run);
   }
 }

@@ -43,7 +43,7 @@ export function holdsData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView,
 export const hasEverRun = ({ vms, vmiOf }: HealingView): boolean =>
   vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
-/** The role of VMs that are healed: that of a standby VM, or none. */
+/** The role of the VMs that are healed: standby, or none. */
 type HealedRole = Cycle['role'];
 
 export const surplusByRole = (view: HealingView, state: HealingState): Map<HealedRole, number> =>

@@ -11,7 +11,7 @@ import type { VmiView } from '../views/vmi.ts';
  * Whether a VM is to be replaced. `at`: when time alone may make it unhealthy, in milliseconds since the epoch.
  * `exempt`: why a VM that a user may think unhealthy is not.
  */
-export type Health = { unhealthy: true; why: string } | { unhealthy: false; at: number | null; exempt?: string };
+export type Health = { unhealthy: true; message: string } | { unhealthy: false; at: number | null; exempt?: string };
 
 /** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
@@ -39,7 +39,7 @@ interface HealthInput {
   /** What was wrong with the VM's last failed VMI: the new VMI no longer says so once the next start begins. */
   lastFailure?: string | null;
   /** How many VMIs of the VM in a row ended before they ran well; KubeVirt counts only VMIs that never ran. */
-  earlyEnds: number;
+  earlyExits: number;
   /**
    * Since when its starts have been failing, in milliseconds since the epoch. If absent, the time of KubeVirt's Ready
    * condition counts, which each start resets.
@@ -107,13 +107,13 @@ function withFailedDisk({ vm, failingSince, hasRun, hasRunItself = hasRun, rules
 }
 
 /** Judges how the VM's last starts went. */
-function startsOf({ vm, vmi, lastFailure, failingSince, earlyEnds, rules, now }: HealthInput): Health {
-  const failures = vm.startFailures + earlyEnds;
+function startsOf({ vm, vmi, lastFailure, failingSince, earlyExits, rules, now }: HealthInput): Health {
+  const failures = vm.startFailures + earlyExits;
   if (failures === 0) return well;
   const reason = lastFailure ?? vmi?.whyNotReady ?? null;
   if (failures >= rules.startupFailureThreshold) {
     const what = failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`;
-    return { unhealthy: true, why: words(what, reason) };
+    return { unhealthy: true, message: words(what, reason) };
   }
   const limit = rules.minFailingToStartDuration ?? 'never';
   return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', reason), now);
@@ -133,10 +133,10 @@ function withoutWaiting(vm: VmView, vmi: VmiView | undefined, pauseEndedAt: numb
   return Math.max(vm.notReadySince, vmi.scheduledAt, pauseEndedAt ?? 0);
 }
 
-function overdue(since: number | null, limit: string, why: string, now: number): Health {
+function overdue(since: number | null, limit: string, message: string, now: number): Health {
   if (limit === 'never' || since === null) return well;
   const at = since + durationMs(limit);
-  return at <= now ? { unhealthy: true, why: `${why} for ${limit}` } : { unhealthy: false, at };
+  return at <= now ? { unhealthy: true, message: `${message} for ${limit}` } : { unhealthy: false, at };
 }
 
 const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
@@ -146,7 +146,7 @@ export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => wh
 
 /** Returns why it must not be touched; null if it may be. */
 export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
-  whyNotNow(vm, liveVmi(vmi))?.why ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
+  whyNotNow(vm, liveVmi(vmi))?.message ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
 
 /**
  * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault

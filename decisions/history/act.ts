@@ -19,7 +19,7 @@ export interface Act {
   requestedBy: string | null;
   end: ActEndWord;
   /** Why it ended so, or the reason that a user gave. */
-  why: string | null;
+  message: string | null;
   /** Why it was done, as the Web UI shows it. */
   reason: string | null;
   /** Workflow id, for the details in the Web UI. */
@@ -30,7 +30,7 @@ export interface Act {
 export type BegunAct = Pick<Act, 'action' | 'vms'> &
   Partial<Pick<Act, 'time' | 'from' | 'to' | 'requestedBy' | 'reason' | 'workflow'>>;
 
-export type ActEnd = Pick<Act, 'end'> & { why?: string | null | undefined };
+export type ActEnd = Pick<Act, 'end'> & { message?: string | null | undefined };
 
 /** Which acts in progress are meant: all of these of which nothing is said. */
 export interface OpenActs {
@@ -42,13 +42,13 @@ export interface OpenActs {
 /** Recorded as asking for VMs to be created, removed and healed: no user asks for each of them. */
 export const ITSELF = 'drover';
 
-const WHY_LENGTH = 300;
+const MESSAGE_LENGTH = 300;
 
 /** Acts that began within this time and ended in the same way are one act. */
 const TOGETHER_MS = 60_000;
 
 /** The end of an act whose result is unknown. */
-export const unknown = (why: string): ActEnd => ({ end: 'Unknown', why });
+export const unknown = (message: string): ActEnd => ({ end: 'Unknown', message });
 
 /** Returns the acts once these have ended; without `how`, they were not done, and are forgotten. */
 export function endActs(
@@ -65,7 +65,13 @@ export function endActs(
     const its = isMeant ? act.vms.filter((vm) => meant?.has(vm) ?? true) : [];
     if (its.length === 0) return [act];
     if (how !== null)
-      ended.push({ ...act, vms: its, endedAt: now, end: how.end, why: how.why?.slice(0, WHY_LENGTH) ?? null });
+      ended.push({
+        ...act,
+        vms: its,
+        endedAt: now,
+        end: how.end,
+        message: how.message?.slice(0, MESSAGE_LENGTH) ?? null,
+      });
     const left = act.vms.filter((vm) => !(meant?.has(vm) ?? true));
     return left.length === 0 ? [] : [{ ...act, vms: left }];
   });
@@ -94,7 +100,7 @@ export function addScaling(acts: Act[], act: Act): void {
   else acts.push(act);
 }
 
-const SAME = ['end', 'why', 'action', 'from', 'to', 'requestedBy', 'reason', 'workflow'] as const;
+const SAME = ['end', 'message', 'action', 'from', 'to', 'requestedBy', 'reason', 'workflow'] as const;
 
 function isOnSame({ vms }: Act, other: Act): boolean {
   const its = new Set(vms);

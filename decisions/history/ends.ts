@@ -6,7 +6,7 @@
 export const ACT_ENDS = {
   InProgress: { is: 'open', what: 'it is in progress' },
   Queued: { is: 'open', what: 'its turn in the batch has not come yet' },
-  Asked: { is: 'well', what: 'a user has asked for it' },
+  Requested: { is: 'well', what: 'a user has asked for it' },
   Done: { is: 'well', what: 'it is done' },
   Updated: { is: 'well', what: 'it runs the revision' },
   Started: { is: 'well', what: 'it is ready' },
@@ -19,7 +19,7 @@ export const ACT_ENDS = {
   Refused: { is: 'bad', what: 'the API server or KubeVirt refused, or a worker refused the request' },
   Invalid: { is: 'bad', what: 'the request made no sense' },
   TimedOut: { is: 'bad', what: 'no worker began in time, and it is planned again' },
-  SickAgain: { is: 'bad', what: 'the VM in its place was unhealthy, too' },
+  UnhealthyAgain: { is: 'bad', what: 'the VM in its place was unhealthy, too' },
   GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is unhealthy' },
   Unknown: { is: 'bad', what: 'it is no longer known' },
   Deferred: { is: 'left', what: 'something prevented it, and it is tried again' },

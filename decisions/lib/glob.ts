@@ -76,7 +76,7 @@ class Reader {
     return true;
   }
 
-  fail(why: string): never {
-    throw new RangeError(`${JSON.stringify(this.#glob)} is not a valid glob: ${why}`);
+  fail(message: string): never {
+    throw new RangeError(`${JSON.stringify(this.#glob)} is not a valid glob: ${message}`);
   }
 }

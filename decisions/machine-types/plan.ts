@@ -73,7 +73,7 @@ export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): Tr
     patch: acts ? first(tally.patch, MAX_TO_CHANGE) : [],
     pools: acts && window.open ? pools : [],
     check: acts ? tally.groups : [],
-    failures: [...tally.failures].map(([vm, why]) => ({ vm, end: 'Failed', why })),
+    failures: [...tally.failures].map(([vm, message]) => ({ vm, end: 'Failed', message })),
     take,
     unmark: first(tally.unmark, MAX_TO_CHANGE),
     counts,
@@ -104,5 +104,5 @@ export function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView)
   // A user has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
   if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
-  return isOldVmi(rules, vm, vmi) ? { is: 'wrong', why: `it came back with ${vmi.machineType}` } : { is: 'well' };
+  return isOldVmi(rules, vm, vmi) ? { is: 'wrong', message: `it came back with ${vmi.machineType}` } : { is: 'well' };
 }

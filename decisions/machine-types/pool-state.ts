@@ -42,19 +42,20 @@ function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot):
   const { pool } = owner;
   const { undoes } = rules;
   const words = `pool ${namespacedName(pool.metadata)}`;
-  if (pool.metadata.deletionTimestamp !== undefined) return { state: 'deferred', why: `its ${words} is being deleted` };
+  if (pool.metadata.deletionTimestamp !== undefined)
+    return { state: 'deferred', message: `its ${words} is being deleted` };
   const machineType = templateTypeOf(pool);
   const record = recordOf(pool.metadata.annotations);
   const typed = { machineType, transition: record };
   const since = `the machine type of its ${words} was set to ${machineType ?? 'none'} since`;
   const isOurs = record?.id === rules.ref.id;
-  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', why: since };
+  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', message: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
   if (wanted !== undefined) return stateOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
   // The pool is rolling out the change of another transition, which follows its VMs.
   const held = undoes === null ? whoHolds(rules, record?.id) : null;
-  if (held !== null) return { state: 'deferred', why: held };
+  if (held !== null) return { state: 'deferred', message: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
   return bringsType ? { state: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { state: 'apart' };
 }
@@ -81,13 +82,13 @@ function stateOfOld(
   if (isUnmanaged)
     return {
       state: 'excluded',
-      why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
+      message: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
     };
   if (!rules.transition.templates)
-    return { state: 'excluded', why: `the template of its ${words} has the old type, and is not to be changed` };
-  if (chosen.length < vms.length) return { state: 'excluded', why: `${words} has VMs that were not chosen` };
+    return { state: 'excluded', message: `the template of its ${words} has the old type, and is not to be changed` };
+  if (chosen.length < vms.length) return { state: 'excluded', message: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
-  if (held !== null) return { state: 'deferred', why: held };
+  if (held !== null) return { state: 'deferred', message: held };
   return stateOfResults(rules, chosen, wanted) ?? { state: 'change', to: wanted };
 }
 
@@ -106,8 +107,8 @@ function stateOfResults(
     if (vm.optedOut || (rules.undoes === null && !rules.scope.isOld(vm.machineType))) continue;
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
-    const why = result === undefined ? null : refusalOf(rules, result);
-    if (why !== null) return { state: 'excluded', why };
+    const message = result === undefined ? null : refusalOf(rules, result);
+    if (message !== null) return { state: 'excluded', message };
     if (result === undefined) groups.push(group);
   }
   return groups.length > 0 ? { state: 'check', groups } : undefined;

@@ -53,7 +53,7 @@ type Grouped<T> = Map<string, { of: T; vms: Set<string> }>;
 /** Sums of what VMs need, kept by difference. VMs are named by `namespace/name`. */
 export class Tally {
   readonly #rules: TransitionRules;
-  readonly #skipped: Grouped<Pick<Skipped, 'why' | 'isExcluded'>> = new Map();
+  readonly #skipped: Grouped<Pick<Skipped, 'message' | 'isExcluded'>> = new Map();
   readonly #groups: Grouped<Pick<WantedResult, 'group'>> = new Map();
   readonly counts: TransitionCounts = { ...NO_COUNTS };
   readonly patch = new Set<string>();
@@ -140,12 +140,12 @@ export class Tally {
       case 'restart':
         return this.#restart(key, { vm, vmi: need.vmi.uid, restart, isDown }, isThere);
       case 'failed':
-        return set(this.failures, key, isThere ? need.why : null);
+        return set(this.failures, key, isThere ? need.message : null);
       case 'excluded':
       case 'deferred':
       case 'pool':
       case 'wait':
-        return need.why === null ? undefined : this.#skip(key, need.why, need.need === 'excluded', isThere);
+        return need.message === null ? undefined : this.#skip(key, need.message, need.need === 'excluded', isThere);
       case 'nothing':
       case 'done':
         return undefined;
@@ -158,7 +158,7 @@ export class Tally {
     isThere: boolean,
   ): void {
     if (restart.need === 'excluded' || restart.need === 'deferred')
-      return this.#skip(key, restart.why, restart.need === 'excluded', isThere);
+      return this.#skip(key, restart.message, restart.need === 'excluded', isThere);
     if (restart.need === 'nothing') return;
     if (isThere && this.#inOrder.get(key) !== vmi) this.#hasNew = true;
     if (isDown) put(this.#downAlready, key, isThere);
@@ -167,8 +167,8 @@ export class Tally {
     set(this.restarts, key, isThere ? vmi : null);
   }
 
-  #skip(key: string, why: string, isExcluded: boolean, isThere: boolean): void {
-    putIn(this.#skipped, { name: `${isExcluded} ${why}`, of: { why, isExcluded } }, key, isThere);
+  #skip(key: string, message: string, isExcluded: boolean, isThere: boolean): void {
+    putIn(this.#skipped, { name: `${isExcluded} ${message}`, of: { message, isExcluded } }, key, isThere);
   }
 
   /**

@@ -96,8 +96,8 @@ export type PoolTransitionState =
    * has changed it.
    */
   | { state: 'rolls'; revision: string; isOurs: boolean }
-  | { state: 'deferred'; why: string }
-  | { state: 'excluded'; why: string };
+  | { state: 'deferred'; message: string }
+  | { state: 'excluded'; message: string };
 
 /** Resulting type of the VMs of a group, found by a server-side dry run. */
 export interface TransitionResult extends TypeGroup {

@@ -39,11 +39,11 @@ export type TransitionNeed =
   | { need: 'mark' }
   | { need: 'restart'; vmi: VmiView }
   /** The owner is to restart the VM; `why`: what an earlier restart has not achieved. */
-  | { need: 'wait'; why: string | null }
+  | { need: 'wait'; message: string | null }
   /** The pool is updating the VM, or will; `why`: what keeps the pool from it. */
-  | { need: 'pool'; pool: StoredPool; why: string | null }
+  | { need: 'pool'; pool: StoredPool; message: string | null }
   /** The pool could not update the VM to the new type. */
-  | { need: 'failed'; why: string }
+  | { need: 'failed'; message: string }
   /** The resulting type is not known yet: a dry run of the VM's group must show it first. */
   | { need: 'check'; group: TypeGroup }
   | Deferred
@@ -86,15 +86,15 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
   const isMeant = isOld || rules.undoes !== null;
   if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
-  if (state.state === 'excluded') return excluded(state.why);
-  if (state.state === 'deferred') return deferred(state.why);
+  if (state.state === 'excluded') return excluded(state.message);
+  if (state.state === 'deferred') return deferred(state.message);
   const exclusion = exclusionOf(vm);
   if (exclusion !== undefined) return exclusion;
   const group =
     state.state === 'check'
       ? state.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
       : undefined;
-  return group === undefined ? { need: 'pool', pool: owner.pool, why: null } : { need: 'check', group };
+  return group === undefined ? { need: 'pool', pool: owner.pool, message: null } : { need: 'check', group };
 }
 
 type Rolling = Extract<PoolTransitionState, { state: 'rolls' }>;
@@ -128,7 +128,7 @@ const needBeforeUpdate = (
   rollout: RolloutStatus | undefined,
 ): TransitionNeed =>
   rollout?.halted === undefined
-    ? { need: 'pool', pool, why: whyNotYet(pool, live) }
+    ? { need: 'pool', pool, message: whyNotYet(pool, live) }
     : excluded(`the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}`);
 
 /** The need of a VM that has the transition's revision and is not up yet: the pool is waiting for its VMI too. */
@@ -142,7 +142,7 @@ function needWhileItComesUp(
   const failed = failureOf(owner.pool, vm, rollout);
   if (failed !== undefined) return failed;
   const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
-  return isOver ? undefined : { need: 'pool', pool: owner.pool, why: null };
+  return isOver ? undefined : { need: 'pool', pool: owner.pool, message: null };
 }
 
 const formatPool = ({ metadata }: StoredPool): string => `its pool ${namespacedName(metadata)}`;
@@ -153,7 +153,7 @@ const isUp = ({ vm, live }: Owned, snapshot: Snapshot): boolean =>
 
 function failureOf(pool: StoredPool, vm: VmView, rollout: RolloutStatus | undefined): TransitionNeed | undefined {
   const failure = rollout?.failures.find((one) => one.vm === vm.name);
-  return failure && { need: 'failed', why: `${formatPool(pool)} could not update it: ${failure.why}` };
+  return failure && { need: 'failed', message: `${formatPool(pool)} could not update it: ${failure.message}` };
 }
 
 /** What keeps the pool from updating the VM; null if nothing does. */
@@ -180,11 +180,11 @@ function needOfChanged(
   // runs.
   const isKnown =
     live === undefined ? !isMeantToRun(vm, vmi) : live.machineType !== null || !isAlias(live.specMachineType ?? '');
-  if (!isKnown && rules.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', why: null };
+  if (!isKnown && rules.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', message: null };
   if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
   // The VMI was started from the old spec while that was being changed.
   if (vm.transition?.vmiType === null) return heldBack(vm, live) ?? { need: 'mark' };
-  if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, live) };
+  if (!rules.transition.restartNow) return { need: 'wait', message: cameBack(vm, live) };
   return heldBack(vm, live) ?? { need: 'restart', vmi: live };
 }
 
@@ -213,14 +213,14 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
   const group = groupOf(vm, wanted);
   const result = rules.resultOf(group);
   if (result === undefined) return { need: 'check', group };
-  const why = refusalOf(rules, result);
-  return why === null
+  const message = refusalOf(rules, result);
+  return message === null
     ? {
         need: 'patch',
         to: wanted,
         marks: live !== undefined && waitsAfter(rules, { vm, live, wanted, to: result.to }),
       }
-    : excluded(why);
+    : excluded(message);
 }
 
 /** Whether the VMI will be old once the VM's spec has the wanted type, which results in the type `to`. */

@@ -33,7 +33,7 @@ export interface MembersReport {
   digest: string;
   /** Names of the VMs that are where they were asked to be. */
   moved: string[];
-  faults: { vm: string; why: string }[];
+  faults: { vm: string; message: string }[];
   /** Why a takeover or a release has not come to its end; absent if it has. */
   refused?: string;
   /** What else the user is told. */

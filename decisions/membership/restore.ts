@@ -53,8 +53,8 @@ export function restoreOf(
   const until = since + RESTORE_QUIET_MS;
   if (!isComplete && now < until) return { steps: [], until };
   if (!mayTry(more, 'FailedFinalizer')) return NOT_RESTORING;
-  const why = isComplete ? 'its members are complete' : 'no more members have come back';
-  return { steps: [{ kind: 'noteUid', reason: `continue after the restore from a backup: ${why}` }], until: null };
+  const message = isComplete ? 'its members are complete' : 'no more members have come back';
+  return { steps: [{ kind: 'noteUid', reason: `continue after the restore from a backup: ${message}` }], until: null };
 }
 
 const createdAt = ({ metadata }: StoredVmOwner): number => Date.parse(metadata.creationTimestamp ?? '') || 0;

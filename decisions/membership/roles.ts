@@ -109,7 +109,7 @@ type RolesInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress'
  * Returns the step by which labels follow the record, and the record the VMs that there are. `wakeAt` of a VM that was
  * never made: a later one of its name is none of this role.
  */
-export function roleSteps(input: RolesInput): { steps: PoolStep[]; wakeAt: number | null } {
+export function roleSteps(input: RolesInput): { steps: PoolStep[]; requeueAt: number | null } {
   const { pool, vms, uncontrolled = [], inProgress, now } = input;
   const busy = new Set([...inProgress.creating, ...(inProgress.standby ?? []), ...inProgress.deleting]);
   // One that a backup has brought back is about to be the pool's.
@@ -122,13 +122,13 @@ export function roleSteps(input: RolesInput): { steps: PoolStep[]; wakeAt: numbe
   const unknown = free.filter((entry) => isUntidy(entry, there.get(entry.vm)));
   const due = unknown.filter((entry) => there.has(entry.vm) || forgottenAt(entry) <= now);
   const waiting = unknown.filter((entry) => !due.includes(entry));
-  const wakeAt = earliestAfter(now, waiting.map(forgottenAt));
-  if (due.length === 0 && mislabelled.length === 0) return { steps: [], wakeAt };
+  const requeueAt = earliestAfter(now, waiting.map(forgottenAt));
+  if (due.length === 0 && mislabelled.length === 0) return { steps: [], requeueAt };
   const reason =
     mislabelled.length === 0
       ? `bring the record of roles up to date with ${due.length} ${due.length === 1 ? 'VM' : 'VMs'}`
       : `correct the role labels of ${vmNames(mislabelled)}`;
-  return { steps: [{ kind: 'setRoles', vms: targets(mislabelled), reason }], wakeAt };
+  return { steps: [{ kind: 'setRoles', vms: targets(mislabelled), reason }], requeueAt };
 }
 
 /** Whether an entry lacks the UID of its VM, or its VM is gone. */

@@ -130,7 +130,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
   ];
 }
 
-/** Labels and size follow the template's; the disk's source and storage can't change any more. */
+/** Labels and size follow the template's; the disk's source and storage can no longer change. */
 function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Json {
   const name = templateName(disk) as string;
   const wanted = diskTemplates(target).get(name);

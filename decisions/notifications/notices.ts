@@ -121,8 +121,8 @@ function healingNotices(pool: StoredPool): Notice[] {
   const suspended = conditionOf(pool.status, 'HealingSuspended');
   const notices = (pool.status?.healing?.finished ?? [])
     .filter(({ end }) => end === 'GivenUp')
-    .map(({ vm, end, at, why }): Notice => {
-      const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${why}` } as const;
+    .map(({ vm, end, at, message }): Notice => {
+      const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${message}` } as const;
       const told = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
       const notice = noticeOf(pool, KIND, { type: 'dev.drover.vm.givenup', ...told }, condition);
       return { ...notice, about: { ...notice.about, vm } };

@@ -105,10 +105,11 @@ function endOf(
   { aborted }: OperationProgress,
   { failed, open, said }: { failed: number; open: number; said: string },
 ): ActionReport['end'] {
-  if (aborted !== null) return { reason: 'Aborted', message: `${said}; aborted by ${aborted.by}${why(aborted)}` };
+  if (aborted !== null) return { reason: 'Aborted', message: `${said}; aborted by ${aborted.by}${reason(aborted)}` };
   if (failed > 0) return { reason: 'VmsFailed', message: `${said}, ${failed} failed` };
   if (open > 0) return { reason: 'Incomplete', message: `${said}, ${open} left that could not be touched` };
   return { reason: 'Complete', message: said };
 }
 
-export const why = (request: { why: string | null }): string => (request.why === null ? '' : `: ${request.why}`);
+export const reason = (request: { reason: string | null }): string =>
+  request.reason === null ? '' : `: ${request.reason}`;

@@ -10,7 +10,7 @@ import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<KubeVirtPlugs, 'migrates'>): string[] {
   const { restartRequired, owner, revision, transition, transitionMark } = vm;
   const reasons: string[] = [];
-  if (restartRequired !== null) reasons.push(restartRequired.why || 'KubeVirt does not say');
+  if (restartRequired !== null) reasons.push(restartRequired.message || 'KubeVirt does not say');
   const isOfPool = owner?.kind === 'VirtualMachinePool';
   if (isOfPool && revision !== null && vmi.revision !== null && revision !== vmi.revision)
     reasons.push(`its VMI runs revision ${vmi.revision}, its spec is of ${revision}`);

@@ -15,7 +15,7 @@ export interface SeenByRun {
 
 /**
  * Reports whether the API server has less than a run has seen, so that it was restored from a backup: what the run has
- * done since that backup was made is not done any more. Caches that were never listed have the version 0.
+ * done since that backup was made is no longer done. Caches that were never listed have the version 0.
  */
 export const isRestoredSince = (seen: SeenByRun, now: SeenByRun): boolean =>
   isEarlier(now.operationVersion, seen.operationVersion) ||

@@ -4,14 +4,14 @@ import type { EndReason, OperationCondition, ProgressingReason } from '../../api
 import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
-import { actionReport, why, type OperationProgress } from './action-report.ts';
-import { whyAsked } from './asked-by.ts';
+import { actionReport, reason, type OperationProgress } from './action-report.ts';
 import { OPERATION_LABELS } from './operation-labels.ts';
+import { whyAsked } from './spec-requester.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
 /** How an operation stands: what its run says of it, and how it ended if it has. */
-export interface Standing {
+export interface ObservedRun {
   /** Null before the run has begun. */
   progress: OperationProgress | null;
   /** What the worker keeps trying without success, a sentence each. */
@@ -23,9 +23,9 @@ export interface Standing {
 }
 
 /** Returns the status that the operation should have. `now`: RFC 3339. */
-export function operationStatus(operation: StoredOperation, standing: Standing, now: string): OperationStatus {
+export function operationStatus(operation: StoredOperation, observed: ObservedRun, now: string): OperationStatus {
   const { metadata, spec, status } = operation;
-  const { progress, troubles = [], end, workflowId } = standing;
+  const { progress, troubles = [], end, workflowId } = observed;
   const startTime = status?.startTime ?? (progress === null ? undefined : now);
   return {
     observedGeneration: metadata.generation ?? 0,
@@ -34,7 +34,7 @@ export function operationStatus(operation: StoredOperation, standing: Standing, 
     ...(startTime === undefined ? {} : { startTime }),
     ...(end === null ? {} : { completionTime: status?.completionTime ?? now }),
     ...(progress === null ? kept(status) : tell(progress, troubles, nameIn(operation))),
-    conditions: conditionsOf(operation, standing).map((condition) => ({
+    conditions: conditionsOf(operation, observed).map((condition) => ({
       ...withTime(operation, condition, now),
       observedGeneration: metadata.generation ?? 0,
     })),
@@ -56,19 +56,19 @@ function tell(
 ): Partial<OperationStatus> {
   const { failed, inProgress, skipped, full } = progress;
   const { vms, machineType } = actionReport(progress);
-  const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, why, wasDown }) => ({
+  const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, message, wasDown }) => ({
     vm: nameOf(vm),
-    why,
+    message,
     ...(wasDown === true && { wasDown }),
   }));
   const waits = [
-    ...skipped.map(({ why, isExcluded, count, vms }) => ({
-      why,
+    ...skipped.map(({ message, isExcluded, count, vms }) => ({
+      message,
       vms: count,
       names: vms.slice(0, MAX_NAMES_TOLD).map(nameOf),
       ...(isExcluded ? { excluded: true as const } : {}),
     })),
-    ...[...full, ...troubles].map((why) => ({ why: why.slice(0, MESSAGE_LENGTH) })),
+    ...[...full, ...troubles].map((message) => ({ message: message.slice(0, MESSAGE_LENGTH) })),
   ];
   return {
     vms,
@@ -83,7 +83,7 @@ function tell(
 const nameIn = ({ metadata: { namespace } }: StoredOperation): ((key: string) => string) =>
   namespace === undefined ? (key) => key : (key) => key.replace(`${namespace}/`, '');
 
-function conditionsOf(operation: StoredOperation, { progress, end }: Standing): OperationCondition[] {
+function conditionsOf(operation: StoredOperation, { progress, end }: ObservedRun): OperationCondition[] {
   const paused = pausedCondition(operation, progress);
   if (end !== null) {
     const message = end.message.slice(0, MESSAGE_LENGTH);
@@ -136,7 +136,7 @@ function pausedCondition(
     };
   const paused = progress?.paused ?? null;
   if (paused !== null && paused.by !== BY_SPEC)
-    return { type: 'Paused', status: 'True', reason: 'PausedByUser', message: `by ${paused.by}${why(paused)}` };
+    return { type: 'Paused', status: 'True', reason: 'PausedByUser', message: `by ${paused.by}${reason(paused)}` };
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 

@@ -1,10 +1,10 @@
 import type { ControlledRun } from '../runs/user-request.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
-import { whyAsked } from './asked-by.ts';
+import { whyAsked } from './spec-requester.ts';
 import { BY_SPEC } from './status.ts';
 
 /** What a run must be told. */
-type Steering = { signal: 'pause' | 'resume' | 'abort'; why: string } | null;
+type Steering = { signal: 'pause' | 'resume' | 'abort'; reason: string } | null;
 
 /**
  * Returns what the run of an operation must be told, so that it is as its object says: the object alone counts, and not
@@ -14,10 +14,10 @@ type Steering = { signal: 'pause' | 'resume' | 'abort'; why: string } | null;
 export function steeringOf(operation: StoredOperation | undefined, run: ControlledRun): Steering {
   if (run.aborted !== null) return null;
   const abort = whyAborted(operation);
-  if (abort !== null) return { signal: 'abort', why: abort };
+  if (abort !== null) return { signal: 'abort', reason: abort };
   const isToPause = operation?.spec.paused === true;
-  if (isToPause && run.paused === null) return { signal: 'pause', why: 'spec.paused is true' };
-  if (!isToPause && run.paused?.by === BY_SPEC) return { signal: 'resume', why: 'spec.paused is no longer true' };
+  if (isToPause && run.paused === null) return { signal: 'pause', reason: 'spec.paused is true' };
+  if (!isToPause && run.paused?.by === BY_SPEC) return { signal: 'resume', reason: 'spec.paused is no longer true' };
   return null;
 }
 

@@ -22,13 +22,13 @@ export interface Availability {
   /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
   unavailable: string[];
   /** Names of members that need not run, and why they don't. */
-  notRunning: { names: string[]; why: string };
+  notRunning: { names: string[]; message: string };
   /** How many VMs are missing from the spec's replicas. */
   missing: number;
   /** How many VMs are available beyond the replicas, so that as many of those may be down; absent if none can be. */
   availableSurge?: number;
   /** When the next VM becomes available by the passing of time alone; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /** VMs that become available within this time are reported together. */
@@ -47,7 +47,7 @@ export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf
   return { ...availabilityOf(wanted, active, now), availableSurge: size };
 };
 
-/** Counts those of the active members of a pool or a set that are available. `isToRun`: its template has them start. */
+/** Counts the active members of a pool or a set that are available. `isToRun`: its template has them start. */
 export function availabilityOf(
   { replicas, isToRun }: { replicas: number; isToRun: boolean },
   active: readonly MaybeAvailable[],
@@ -66,10 +66,10 @@ export function availabilityOf(
     now,
     active.map(({ availableSince: since = null }) => since),
   );
-  const wakeAt = next === null ? null : Math.max(next, now + GATHER_MS);
+  const requeueAt = next === null ? null : Math.max(next, now + GATHER_MS);
   // An evicted pod, too, may end a guest in good order: KubeVirt does not say who has stopped it.
-  const notRunning = { names: stopped, why: isToRun ? 'stopped by users or their guests' : 'not started' };
-  return { available, unavailable, notRunning, missing, wakeAt };
+  const notRunning = { names: stopped, message: isToRun ? 'stopped by users or their guests' : 'not started' };
+  return { available, unavailable, notRunning, missing, requeueAt };
 }
 
 /**
@@ -97,7 +97,7 @@ export function availableWhile(
     `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
-    ...(notRunning.names.length === 0 ? [] : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
+    ...(notRunning.names.length === 0 ? [] : [`${notRunning.message}: ${formatNames(notRunning.names)}`]),
   ];
   return {
     type: 'Available',

@@ -68,7 +68,7 @@ export interface UpdateOutcome {
     | 'Gone'
     /** Not begun, or not awaited: a newer revision replaces it. */
     | 'Superseded';
-  why?: string;
+  message?: string;
   /** Deferred for a reason that concerns this VM alone: others continue. */
   isOwn?: boolean;
   /** The VM should have run but was not ready when its turn came: a failure says nothing about the new revision. */

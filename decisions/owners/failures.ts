@@ -126,7 +126,7 @@ function undelayed<S extends StepKind>(limited: Pick<Limited, 'backoffs'>, step:
  * `stepsWithout`: the steps of a plan with these back-offs, and without any other limit; `tidying`: all housekeeping
  * that is due.
  */
-export function standingFailures(
+export function openFailures(
   { backoffs, inProgress }: { backoffs: Backoffs; inProgress: Partial<Record<string, readonly string[]>> },
   stepsWithout: (backoffs: Backoffs) => readonly StepKind[],
   tidying: () => readonly StepKind[],

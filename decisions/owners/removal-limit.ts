@@ -49,7 +49,7 @@ export class RemovalLimit {
     this.#allowance = allowanceOf({ backoffs, burst }, 'FailedDelete');
   }
 
-  /** Returns those of these members that are asked to go now. */
+  /** Returns which of these members are removed now. */
   take<T>(members: readonly T[]): T[] {
     const taken = this.again(members.slice(0, this.#places));
     this.#places -= taken.length;
@@ -57,7 +57,7 @@ export class RemovalLimit {
     return taken;
   }
 
-  /** Returns those of these members that are released now: each takes a place, and a refusal is not one to delete. */
+  /** Returns which of these members are released now: each takes a place, and a refusal is not one to delete. */
   release<T>(members: readonly T[]): T[] {
     const released = members.slice(0, this.#places);
     this.#places -= released.length;
@@ -77,7 +77,7 @@ export class RemovalLimit {
   }
 
   /** When the next place is free even if no member goes, in milliseconds since the epoch; null if none waits for it. */
-  get wakeAt(): number | null {
+  get requeueAt(): number | null {
     return this.#turnedAway > 0 ? this.#freeAt : null;
   }
 }

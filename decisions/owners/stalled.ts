@@ -42,8 +42,8 @@ export function contained<Plan>(
     return { plan: plan(deep !== null), error: null };
   } catch (error) {
     const { message } = error as Error;
-    const why = `no plan could be made for this ${what}, and nothing is done to its VMs: ${message}`;
-    return { plan: stalled('InternalError', why), error: error as Error };
+    const sentence = `no plan could be made for this ${what}, and nothing is done to its VMs: ${message}`;
+    return { plan: stalled('InternalError', sentence), error: error as Error };
   }
 }
 

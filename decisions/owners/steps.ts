@@ -60,7 +60,7 @@ export type PoolStep =
   | { kind: 'addLabels' | 'removeLabels'; vms: Target[]; reason: string }
   /** VMs whose role label is to follow the pool's record, which is brought up to date before. */
   | { kind: 'setRoles'; vms: Target[]; reason: string }
-  /** VMs that nothing controls any more, and whose deletion waits until their disks are kept. */
+  /** VMs that no longer have a controller, and whose deletion waits until their disks are kept. */
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
   /** VMs that a user wants in the pool, or out of it: which, the request on the pool says. */
   | { kind: 'changeMembers'; reason: string }
@@ -79,7 +79,7 @@ export interface EvacuationTarget {
   uid: string;
   node: string;
   act: EvacuationAct;
-  why: string;
+  message: string;
 }
 
 /**
@@ -89,8 +89,8 @@ export interface EvacuationTarget {
 export interface RunNote {
   name: string;
   uid: string;
-  /** The version in which the VM was seen to belong to the pool; absent in older histories. */
-  resourceVersion?: string;
+  /** The version in which the VM was seen to belong to the pool. */
+  resourceVersion: string;
   start: string | null;
 }
 

@@ -6,7 +6,7 @@ import { failuresOf } from '../owners/failures.ts';
 import { AGAIN_MS, contained, stalledConditions, type ContainedPlan } from '../owners/stalled.ts';
 import { newRolloutState } from '../rollout-state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular } from '../views/vm.ts';
+import { isRegular, isSurge } from '../views/vm.ts';
 import { withNewestState } from './newer-status.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
@@ -57,6 +57,7 @@ function stalled(
       present: vms.filter(isRegular).length,
       ready: known.readyReplicas ?? 0,
       updated: known.updatedReplicas ?? 0,
+      surge: vms.filter(isSurge).length,
       byState: {},
     },
     rollout: {
@@ -69,6 +70,6 @@ function stalled(
       lost: [],
     },
     healing: told,
-    wakeAt: now + AGAIN_MS,
+    requeueAt: now + AGAIN_MS,
   };
 }

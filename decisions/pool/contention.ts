@@ -36,12 +36,12 @@ export function overruled({ overruledAt, asideUntil }: Contention, now: number, 
 }
 
 /** Returns the plan of a workflow that stands aside: nothing is begun or written. */
-export const standingAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
+export const planAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
   steps: [],
   status: null,
   events: [],
   healing: { ...healing, begin: [] },
-  wakeAt: asideUntil,
+  requeueAt: asideUntil,
 });
 
 /** `Contended`: others write the status of the pool, too. Otherwise it is absent. */

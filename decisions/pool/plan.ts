@@ -1,6 +1,6 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
-import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
+import { claimsRequeue, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
 import { healingAsItIs, planHealing, type HealingPlan } from '../healing/plan.ts';
@@ -14,12 +14,12 @@ import { roleSteps } from '../membership/roles.ts';
 import { poolAvailability } from '../owners/available-condition.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
-import { standingFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
+import { openFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import { requestEvents } from '../requests/events.ts';
 import { withHealingRequest } from '../requests/healing.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
-import { isOver, unverifiedRevision, withProof } from '../rollout/unverified-revision.ts';
+import { isOver, unverifiedRevision, withFirstAvailable } from '../rollout/unverified-revision.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps, type Decided } from './all-steps.ts';
@@ -31,8 +31,8 @@ import { isStatusCurrent, poolStatus } from './status.ts';
 
 interface PoolCounts extends OwnerCounts {
   updated: number;
-  /** Extra VMs; absent in older histories. */
-  surge?: number;
+  /** Extra VMs. */
+  surge: number;
 }
 
 export interface PoolPlan {
@@ -52,7 +52,7 @@ export interface PoolPlan {
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost'>;
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
   /** The plan was made from the pool's status, which is newer than what its workflow knows; absent if not. */
   isOverruled?: true;
 }
@@ -92,8 +92,8 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     rollout,
     healing,
     availability,
-    claimsWake(context, now),
-    { wakeAt: restore.until },
+    claimsRequeue(context, now),
+    { requeueAt: restore.until },
     roles,
   ];
   return {
@@ -107,7 +107,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     ...(drain.statuses.length === 0 ? {} : { draining: drainingMessage(drain.statuses) }),
     rollout: { state, phase, target, current, waits, superseded, lost },
     healing: told,
-    wakeAt: wakeAtOf(context, scaling, plans, unverified !== null && isOver(state, unverified)),
+    requeueAt: requeueAtOf(context, scaling, plans, unverified !== null && isOver(state, unverified)),
   };
 }
 
@@ -136,7 +136,7 @@ function limitedBy(
   const first = withoutDelayed(context, steps);
   return {
     steps: first.length > 0 ? first : withoutDelayed(context, whenIdle()),
-    failures: standingFailures(context, stepsWithout, () => [...steps, ...whenIdle()]),
+    failures: openFailures(context, stepsWithout, () => [...steps, ...whenIdle()]),
   };
 }
 
@@ -183,18 +183,18 @@ function rolloutOf(context: PoolContext, { healing, leaving, evacuating, older }
     creationFailure: context.backoffs.FailedSurge?.failure ?? null,
     notBefore: context.batchesNotBefore,
   });
-  return { ...plan, state: withProof(context, plan.state) };
+  return { ...plan, state: withFirstAvailable(context, plan.state) };
 }
 
 /** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */
-function wakeAtOf(
+function requeueAtOf(
   { pool, now }: PoolContext,
   scaling: ScalePlan,
-  plans: readonly { wakeAt: number | null }[],
+  plans: readonly { requeueAt: number | null }[],
   isLeftToHealing: boolean,
 ): number | null {
-  if (pool.metadata.deletionTimestamp !== undefined) return scaling.wakeAt;
-  return isLeftToHealing ? now : [scaling, ...plans].map(({ wakeAt }) => wakeAt).reduce(earlier);
+  if (pool.metadata.deletionTimestamp !== undefined) return scaling.requeueAt;
+  return isLeftToHealing ? now : [scaling, ...plans].map(({ requeueAt }) => requeueAt).reduce(earlier);
 }
 
 function countsOf({ pool, vms, vmiOf }: PoolContext, { updatedReplicas = 0 }: PoolStatus): PoolCounts {

@@ -24,7 +24,7 @@ const AHEAD_MS = 60_000;
 const OLD_MS = 600_000;
 
 /** What tells whether a status is true; `pool`: as it is, with the status that is to be replaced. */
-type StatusProof = Pick<
+type StatusInput = Pick<
   PoolPlanInput,
   'pool' | 'vms' | 'vmiOf' | 'revisions' | 'contents' | 'strategy' | 'nodeLabelsOf' | 'now'
 > & {
@@ -49,7 +49,7 @@ const NOTHING_DONE = {
  * pause, a halt, a step, the revision that all VMs had last) ends only if the pool in Kubernetes shows the cause: a
  * request that stands on it, another template, changed content that VMs have read, or time.
  */
-export function whyUnverified(seen: StatusProof, after: PoolStatus): string | null {
+export function whyUnverified(seen: StatusInput, after: PoolStatus): string | null {
   const { pool, vms, vmiOf } = seen;
   const before = pool.status;
   if (before === undefined) return null;
@@ -64,10 +64,10 @@ export function whyUnverified(seen: StatusProof, after: PoolStatus): string | nu
   );
 }
 
-type Proof = RolloutInput & Pick<StatusProof, 'earlier'>;
+type CheckInput = RolloutInput & Pick<StatusInput, 'earlier'>;
 
 function whyNotRolledOut(
-  input: Proof,
+  input: CheckInput,
   before: RolloutStatus | undefined,
   after: RolloutStatus | undefined,
 ): string | null {
@@ -83,15 +83,17 @@ function whyNotRolledOut(
       return withRolloutRequest({ input: { pool, state }, spec, now }, state);
     }),
   ]);
-  const why = bases.map((base) => whyLooser(context, base, after));
-  if (why.includes(null)) return null;
+  const messages = bases.map((base) => whyLooser(context, base, after));
+  if (messages.includes(null)) return null;
   const isForContent = bases.some((base) => whyLooser(context, withChanges(context, base), after) === null);
-  return isForContent ? null : (why.findLast((_why, at) => bases[at]!.revision === after.revision) ?? why[0]!);
+  return isForContent
+    ? null
+    : (messages.findLast((_message, at) => bases[at]!.revision === after.revision) ?? messages[0]!);
 }
 
 /** Returns the state once those requests are answered that have stood on the pool, and that the status would answer. */
 function answered<State extends { handledRequests?: HandledRequest[] }>(
-  { pool, earlier }: Proof,
+  { pool, earlier }: CheckInput,
   start: State,
   after: Answers = [],
   answer: (pool: StoredPool, state: State) => State,
@@ -172,7 +174,7 @@ function whyNotCurrent({ pool, vms, vmiOf }: RolloutInput, after: string | undef
   return behind.length > leaving ? `${behind.length} VMs are not of revision ${after ?? 'unknown'}` : null;
 }
 
-function whyNotHealed(input: Proof, { healing }: PoolStatus): string | null {
+function whyNotHealed(input: CheckInput, { healing }: PoolStatus): string | null {
   const { pool, now } = input;
   const before = stateFrom(pool.status?.healing);
   const after = answered(input, before, healing?.handledRequests, (it, state) =>
@@ -192,7 +194,7 @@ function whyNotHealed(input: Proof, { healing }: PoolStatus): string | null {
 }
 
 /** What became of a request about members is known to who carries it out. */
-function whyNotMoved(input: Proof, { membership }: PoolStatus): string | null {
+function whyNotMoved(input: CheckInput, { membership }: PoolStatus): string | null {
   const known = input.pool.status?.membership?.handledRequests;
   const before = known === undefined ? {} : { handledRequests: known };
   const after = answered<{ handledRequests?: HandledRequest[] }>(

@@ -91,10 +91,10 @@ const KEEP_SPEC: ReadonlySet<string> = new Set(['Snapshot', 'Restore']);
 
 /** A change by itself disrupts nothing, and what it changes is seen when the VM itself is read. */
 function patchNeed(vm: VmView): Need {
-  const why = whyTemplated(vm.owner);
-  if (why !== null) return excluded(why);
+  const message = whyTemplated(vm.owner);
+  if (message !== null) return excluded(message);
   const held = reasonsOf(vm, undefined).find(({ kind }) => KEEP_SPEC.has(kind));
-  return held === undefined ? { need: 'act' } : deferred(held.why);
+  return held === undefined ? { need: 'act' } : deferred(held.message);
 }
 
 /** Computed once per pool, not once for each of its VMs. */

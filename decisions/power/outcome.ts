@@ -40,7 +40,7 @@ export interface PowerOutcome {
     | 'Gone'
     /** Left as it is, or in part. */
     | 'Left';
-  why?: string;
+  message?: string;
   /** What a change that is done takes until it has its whole effect; absent if that is nothing. */
   need?: Exclude<ChangeNeed, 'Nothing'>;
   /** Since when it was in progress, in milliseconds since the epoch; absent if it was not. */
@@ -48,7 +48,7 @@ export interface PowerOutcome {
   wasDown?: true;
 }
 
-export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
+export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; message: string };
 
 export interface OutcomeInput {
   action: PowerAction;
@@ -70,12 +70,12 @@ export function outcomeOf(held: VmInProgress, input: OutcomeInput): PowerOutcome
   const { action, snapshot, now } = input;
   const told = { vm: key, since, ...(wasDown === true && { wasDown }) };
   const vm = snapshot.vmOf(key);
-  if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...told, end: 'Gone', why: 'it was deleted' };
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...told, end: 'Gone', message: 'it was deleted' };
   const progress = PROGRESS[action](held, vm, input);
   if ('end' in progress) return { ...told, ...progress };
   return now < deadlineOf(held, input)
     ? null
-    : { ...told, end: 'Failed', why: `${LATE[action]}: it waited for ${progress.waitsFor}` };
+    : { ...told, end: 'Failed', message: `${LATE[action]}: it waited for ${progress.waitsFor}` };
 }
 
 /** When the VM is late, in milliseconds since the epoch. */
@@ -90,7 +90,7 @@ export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs, n
   return countsFrom(held, vm, own, isOld) + deadlineMs;
 }
 
-type Progress = Pick<PowerOutcome, 'end' | 'why' | 'need'> | { waitsFor: string };
+type Progress = Pick<PowerOutcome, 'end' | 'message' | 'need'> | { waitsFor: string };
 
 const LATE: Record<PowerAction, string> = {
   Start: 'not ready in time',
@@ -115,19 +115,19 @@ function progressOfStart(held: VmInProgress, vm: VmView, { action, snapshot, ver
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
-  if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', why: 'it was stopped' } : STOPPING;
+  if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', message: 'it was stopped' } : STOPPING;
   const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== held.vmi;
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
   if (progress.state === 'waiting') return { waitsFor: progress.for };
   const live = liveVmi(vmi);
   const verified: Verification = (live && verify?.(vm, live)) ?? { is: 'well' };
   if (verified.is === 'unknown') return verified;
-  return verified.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', why: verified.why };
+  return verified.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', message: verified.message };
 }
 
 function progressOfMigration(held: VmInProgress, vm: VmView, { snapshot, now }: OutcomeInput): Progress {
   const live = liveVmi(snapshot.vmiOf(vm));
-  if (live === undefined || live.uid !== held.vmi) return { end: 'Gone', why: 'it was stopped or restarted' };
+  if (live === undefined || live.uid !== held.vmi) return { end: 'Gone', message: 'it was stopped or restarted' };
   const { evacuation, pod, ready, whyNotReady } = live;
   const moved = pod !== (held.pod ?? null);
   const isUnderWay = evacuation?.attempt === held.migration && evacuation?.state === 'Unfinished';
@@ -136,7 +136,7 @@ function progressOfMigration(held: VmInProgress, vm: VmView, { snapshot, now }: 
       ? { end: ACTION_LABELS.Migrate.done }
       : { waitsFor: `its VMI to be ready${whyNotReady === null ? '' : ` (${whyNotReady})`}` };
   const progress = progressOfAttempt(live, held.migration ?? 1, now);
-  return progress.state === 'failed' ? { end: 'Failed', why: progress.why } : { waitsFor: progress.for };
+  return progress.state === 'failed' ? { end: 'Failed', message: progress.message } : { waitsFor: progress.for };
 }
 
 /** Done once KubeVirt has seen it or, if the VM was to be restarted for it, once it has come up. */
@@ -149,7 +149,7 @@ function progressOfChange(held: VmInProgress, vm: VmView, input: OutcomeInput): 
   // Of a VM that is stopped, KubeVirt says nothing.
   const isRunning = liveVmi(input.snapshot.vmiOf(vm)) !== undefined;
   if (isRunning && !vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
-  if (note?.kept !== undefined) return { end: 'Left', why: note.kept };
+  if (note?.kept !== undefined) return { end: 'Left', message: note.kept };
   const need = isRestarted ? 'Nothing' : (note?.need ?? 'Nothing');
   return { end: ACTION_LABELS.Patch.done, ...(need === 'Nothing' ? {} : { need }) };
 }
@@ -158,5 +158,5 @@ function progressOfStop(vm: VmView, vmi: VmiView | undefined): Progress {
   if (isAtRest(vm, vmi)) return { end: 'Stopped' };
   // A request to stop stays in the VM's status until its VMI has ended.
   const runsAgain = isMeantToRun(vm, vmi) && !vm.changingState && vm.hasVmi && liveVmi(vmi) !== undefined;
-  return runsAgain ? { end: 'Gone', why: 'it was started again' } : STOPPING;
+  return runsAgain ? { end: 'Gone', message: 'it was started again' } : STOPPING;
 }

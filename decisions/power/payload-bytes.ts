@@ -9,7 +9,7 @@ import type { FailedVm } from '../runs/progress.ts';
 export const MAX_BYTES = 1_800_000;
 
 /** JSON around the name of a failed VM: the longest of all outcomes. */
-const FAILED = JSON.stringify({ vm: '', why: '', wasDown: true } satisfies FailedVm).length + 1;
+const FAILED = JSON.stringify({ vm: '', message: '', wasDown: true } satisfies FailedVm).length + 1;
 
 /** Returns how many bytes the VMs' names take: once with UIDs, and once with the VMs' outcomes. */
 export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<string, string>>>>): number {

@@ -97,10 +97,10 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
     if (inProgress.has(key) || ended.has(key)) continue;
     const vm = snapshot.vmOf(key);
     const need = needOf(input, target, vm);
-    if (need.need === 'excluded' || need.need === 'deferred') skipped.add(key, need.why, need.need === 'excluded');
+    if (need.need === 'excluded' || need.need === 'deferred') skipped.add(key, need.message, need.need === 'excluded');
     if (need.need === 'deferred' || need.need === 'act') open++;
-    const why = need.need === 'act' ? whyNot(vm!) : null;
-    if (why !== null) skipped.add(key, why, false);
+    const message = need.need === 'act' ? whyNot(vm!) : null;
+    if (message !== null) skipped.add(key, message, false);
     else if (need.need === 'act') free.push(vm!);
   }
   return { free, open, skipped: inShort(skipped.all) };
@@ -109,8 +109,8 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
 function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: string, vm: VmView | undefined): Need {
   const vmi = vm && snapshot.vmiOf(vm);
   const need = powerNeed(action, { target, vm, vmi, owner: vm && snapshot.poolOf(vm) });
-  const why = need.need === 'nothing' ? null : whyExcluded(vm!, vmi);
-  return why === null ? need : excluded(why);
+  const message = need.need === 'nothing' ? null : whyExcluded(vm!, vmi);
+  return message === null ? need : excluded(message);
 }
 
 /** Takes these VMs while there is room, and says which limits are reached. */
@@ -122,8 +122,8 @@ export function takeVms(
   const full = new Set<string>();
   const take: PowerPlan['take'] = [];
   for (const vm of ordered) {
-    const why = room.whyNot(vm);
-    if (why === null) {
+    const message = room.whyNot(vm);
+    if (message === null) {
       const live = liveVmi(snapshot.vmiOf(vm));
       take.push({
         vm: namespacedName(vm),
@@ -134,7 +134,7 @@ export function takeVms(
         ...(room.counts(vm) && { wasDown: true }),
       });
       room.take(vm);
-    } else if (!full.has(why)) full.add(full.size < MAX_FULL_BUDGETS ? why : 'other pools are full too');
+    } else if (!full.has(message)) full.add(full.size < MAX_FULL_BUDGETS ? message : 'other pools are full too');
   }
   if (full.size > 0 && room.downByThemselves.length > 0) full.add(`${formatNames(room.downByThemselves)} not ready`);
   return { take, full: [...full] };

@@ -37,6 +37,6 @@ function stalled(
     counts: { wanted: set.spec.replicas, present, ready, byState: {} },
     uncertain: [...uncertain],
     starts,
-    wakeAt: now + AGAIN_MS,
+    requeueAt: now + AGAIN_MS,
   };
 }

@@ -12,7 +12,7 @@ import {
   mayTry,
   OPERATIONS,
   refusedOf,
-  standingFailures,
+  openFailures,
   withoutDelayed,
   type Backoffs,
   type Failure,
@@ -60,7 +60,7 @@ export interface ReplicaSetPlan {
   /** Failed starts that the next plan must know of; null if none, and in a set of VMs, which KubeVirt starts. */
   starts: FailedStarts | null;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /** A set of either kind, its members in one form. */
@@ -69,7 +69,7 @@ interface SetInput extends Omit<Circumstances, 'sets' | 'otherVms'>, MembersInpu
   vms: readonly VmView[];
   starts: FailedStarts | null;
   /** When time alone says more of `starts`. */
-  startsWakeAt: number | null;
+  startsRequeueAt: number | null;
   overlaps: Overlaps;
 }
 
@@ -83,14 +83,14 @@ export function planReplicaSet({ uncontrolled, vmiOf, sets, otherVms, ...input }
     uncontrolled: uncontrolled.map(replica),
     overlaps: overlapsOf(input.set, sets, othersAmongVms(otherVms)),
     starts: null,
-    startsWakeAt: null,
+    startsRequeueAt: null,
   });
 }
 
 /** Returns the next steps towards the spec of a set of VMIs. */
 export function planVmiSet({ vmis, uncontrolled, sets, otherVms, otherVmis, ...input }: VmiSetInput): ReplicaSetPlan {
   const replica = (vmi: VmiView): Replica => replicaOfVmi(vmi, minReadyMsOf(input.set));
-  const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts, specHash: startHash(input.set) });
+  const { starts, requeueAt } = failedStarts({ ...input, vmis, before: input.starts, specHash: startHash(input.set) });
   return planSet({
     ...input,
     places: 'eager',
@@ -99,7 +99,7 @@ export function planVmiSet({ vmis, uncontrolled, sets, otherVms, otherVmis, ...i
     uncontrolled: uncontrolled.map(replica),
     overlaps: overlapsOf(input.set, sets, othersAmongVmis(otherVmis, otherVms)),
     starts,
-    startsWakeAt: wakeAt,
+    startsRequeueAt: requeueAt,
   });
 }
 
@@ -123,7 +123,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
     const unlimited = { ...input, backoffs, burst: Infinity, starts: null };
     return stepsOf(unlimited, roomIn(unlimited));
   };
-  const failures = standingFailures(input, stepsWithout, () => keptReplicas(set));
+  const failures = openFailures(input, stepsWithout, () => keptReplicas(set));
   const notStarted = isDeleted ? null : startFailure(starts);
   const wanted = { replicas: set.spec.replicas, isToRun: isToRun(set) };
   const availability = availabilityOf(wanted, members.active, now);
@@ -152,10 +152,10 @@ function planSet(input: SetInput): ReplicaSetPlan {
     uncertain,
     starts,
     // What is due already waits for something else than the time.
-    wakeAt: earliestAfter(now, [
-      room.wakeAt,
+    requeueAt: earliestAfter(now, [
+      room.requeueAt,
       restore.until,
-      ...(isDeleted ? [] : [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
+      ...(isDeleted ? [] : [availability.requeueAt, input.startsRequeueAt, retryAt(starts, members, set)]),
     ]),
   };
 }

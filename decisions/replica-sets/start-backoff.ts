@@ -23,7 +23,7 @@ export interface FailedStarts {
   specHash: string;
   /** The VMI that failed last, and KubeVirt's words for why; null if it gives none. */
   vmi: string;
-  why: string | null;
+  message: string | null;
 }
 
 /**
@@ -53,7 +53,7 @@ interface StartsInput {
  * Returns what is known of failed starts now: null if there were none since the template changed or a VMI came up.
  * `wakeAt`: when a VMI will have come up, if nothing happens to it.
  */
-export function failedStarts(input: StartsInput): { starts: FailedStarts | null; wakeAt: number | null } {
+export function failedStarts(input: StartsInput): { starts: FailedStarts | null; requeueAt: number | null } {
   const { set, vmis, specHash, now } = input;
   const before = input.before?.specHash === specHash ? input.before : null;
   const leastMs = (vmi: VmiView): number =>
@@ -64,14 +64,14 @@ export function failedStarts(input: StartsInput): { starts: FailedStarts | null;
   if (last !== undefined) {
     const inARow = (before?.inARow ?? 0) + 1;
     const retryAt = now + startDelayMs(inARow);
-    const { name: vmi, whyNotReady: why } = last;
+    const { name: vmi, whyNotReady: message } = last;
     const since = before?.since ?? now;
-    return { starts: { inARow, since, seenAt: now, retryAt, specHash, vmi, why }, wakeAt: null };
+    return { starts: { inARow, since, seenAt: now, retryAt, specHash, vmi, message }, requeueAt: null };
   }
-  if (before === null) return { starts: null, wakeAt: null };
+  if (before === null) return { starts: null, requeueAt: null };
   const times = vmis.flatMap((vmi) => upAt(vmi, leastMs(vmi))).filter((time) => time > before.seenAt);
-  if (times.some((time) => time <= now)) return { starts: null, wakeAt: null };
-  return { starts: before, wakeAt: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)) };
+  if (times.some((time) => time <= now)) return { starts: null, requeueAt: null };
+  return { starts: before, requeueAt: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)) };
 }
 
 /** When a VMI that is ready has come up. */
@@ -100,8 +100,8 @@ export const afterStart = (starts: FailedStarts, now: number): FailedStarts => (
 /** Says what the set waits for; null if nothing. */
 export function startFailure(starts: FailedStarts | null): Failure | null {
   if (starts === null || !isHeld(starts)) return null;
-  const { inARow, since, retryAt, vmi, why } = starts;
-  const because = why === null ? '' : ` (${why})`;
+  const { inARow, since, retryAt, vmi, message } = starts;
+  const because = message === null ? '' : ` (${message})`;
   return {
     reason: 'FailedStart',
     message:

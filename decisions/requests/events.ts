@@ -22,22 +22,22 @@ const MOVED: Partial<Record<string, EventReason>> = {
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
   const { action, vms, by, outcome, message } = request;
   const told = { request: { what, ...request } };
-  const why = request.why === undefined ? '' : ` (${request.why})`;
+  const reason = request.reason === undefined ? '' : ` (${request.reason})`;
   if (what === 'membership' && outcome === 'Done') {
-    const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${why}`;
+    const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${reason}`;
     return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...told };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
-  const asked = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
-  const note = `${by} asked ${asked}${why}: ${message}`;
+  const described = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
+  const note = `${by} asked ${described}${reason}: ${message}`;
   return outcome === 'Done'
     ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, ...told }
     : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, ...told };
 }
 
 /** What `drover history` tells of a request: how `drover` calls it, of which VMs, by whom, and how it ended. */
-export function actOfRequest({ what, action, vms = [], by, at, why, outcome, message }: Told): [BegunAct, ActEnd] {
+export function actOfRequest({ what, action, vms = [], by, at, reason, outcome, message }: Told): [BegunAct, ActEnd] {
   const words = what === 'healing' ? `heal ${action}` : action;
   const act = { action: action === '' ? `${what} request` : words, vms, requestedBy: by, time: at };
-  return [act, { end: outcome, why: outcome === 'Done' ? why : message }];
+  return [act, { end: outcome, message: outcome === 'Done' ? reason : message }];
 }

@@ -44,15 +44,20 @@ export function withHealingRequest(input: HealingRequestInput, state: HealingSta
 }
 
 type Answered = [after: HealingState, Answer];
-type Asked = RequestedAct & { asked: HealingRequest };
+type AttributedRequest = RequestedAct & { body: HealingRequest };
 
 const refused = (state: HealingState, message: string): Answered => [state, { outcome: 'Refused', message }];
 const done = (state: HealingState, message: string): Answered => [state, { outcome: 'Done', message }];
 
-function answered(input: HealingRequestInput, state: HealingState, { asked, ...who }: Asked, at: string): Answered {
-  const why = whyNot(input, state);
-  if (why !== null) return refused(state, why);
-  switch (asked.action) {
+function answered(
+  input: HealingRequestInput,
+  state: HealingState,
+  { body, ...who }: AttributedRequest,
+  at: string,
+): Answered {
+  const reason = whyNot(input, state);
+  if (reason !== null) return refused(state, reason);
+  switch (body.action) {
     case 'pause':
       if (state.paused !== undefined) return refused(state, `healing is paused already, by ${state.paused.by}`);
       return done({ ...state, paused: actOf(who, at) }, 'paused');
@@ -62,7 +67,7 @@ function answered(input: HealingRequestInput, state: HealingState, { asked, ...w
     }
     case 'now':
     case 'skip':
-      return ofEach(state, asked, who);
+      return ofEach(state, body, who);
   }
 }
 
@@ -77,8 +82,8 @@ function whyNot({ pool, isKnown }: HealingRequestInput, { cycles }: HealingState
 function ofEach(state: HealingState, { action, vms }: OfVms, who: RequestedAct): Answered {
   if (vms.length === 0) return refused(state, 'no VM is named');
   const faults = vms.flatMap((vm) => {
-    const why = action === 'now' ? whyNotNow(state, vm) : whyNotSkipped(state, vm);
-    return why === null ? [] : [`${vm}: ${why}`];
+    const reason = action === 'now' ? whyNotNow(state, vm) : whyNotSkipped(state, vm);
+    return reason === null ? [] : [`${vm}: ${reason}`];
   });
   if (faults.length > 0) return refused(state, faults.join('; '));
   const [names, isOne] = [formatNames(vms), vms.length === 1];
@@ -101,6 +106,6 @@ const whyNotSkipped = ({ cycles }: HealingState, vm: string): string | null =>
   cycles.some((one) => one.vm === vm) ? null : 'no replacement of it is in progress';
 
 const skippedBy = (who: RequestedAct): string => {
-  const { by, why } = actOf(who, '');
-  return `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
+  const { by, reason } = actOf(who, '');
+  return `skipped by ${by}${reason === undefined ? '' : ` (${reason})`}`;
 };

@@ -57,8 +57,8 @@ export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: n
 /** What users ask of who a pool's VMs are. */
 export type MembershipRequest = ListedRequest | HandoverRequest;
 
-export const isHandover = (asked: MembershipRequest): asked is HandoverRequest =>
-  asked.action === 'takeover' || asked.action === 'release';
+export const isHandover = (request: MembershipRequest): request is HandoverRequest =>
+  request.action === 'takeover' || request.action === 'release';
 
 /** The most VMs that one request moves: the status names them all. */
 export const MOST_MOVED = 500;
@@ -73,13 +73,13 @@ const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>(
 });
 
 const membershipRequest: Reader<MembershipRequest> = (value, what) => {
-  const asked = tagged(value, what);
-  if (isHandover(asked)) return asked;
-  const { vms, uids = vms } = asked;
+  const request = tagged(value, what);
+  if (isHandover(request)) return request;
+  const { vms, uids = vms } = request;
   if (vms.length === 0) throw new Unreadable(`${what}.vms names no VM`);
   if (new Set(vms).size !== vms.length) throw new Unreadable(`${what}.vms names a VM twice`);
   if (uids.length !== vms.length) throw new Unreadable(`${what}.uids must have one for each of ${what}.vms`);
-  return asked;
+  return request;
 };
 
 /** A request that its pool's status does not answer yet. */
@@ -89,10 +89,10 @@ type FoundMembershipRequest = ReadRequest<MembershipRequest>;
 export function membershipRequestOf({ metadata: { annotations }, status }: StoredPool): FoundMembershipRequest | null {
   const handled = status?.membership?.handledRequests;
   const found = unhandledRequest(annotations, MEMBERSHIP_REQUESTS, membershipRequest, handled);
-  if (found === null || 'fault' in found || !isHandover(found.asked)) return found;
-  const { asked, ...rest } = found;
+  if (found === null || 'fault' in found || !isHandover(found.body)) return found;
+  const { body, ...rest } = found;
   const isPlain = new RegExp(HANDOVER_REQUEST).test(annotations![MEMBERSHIP_REQUEST_ANNOTATION]!);
-  return isPlain ? found : { ...rest, fault: `"action": "${asked.action}" must be written without escapes` };
+  return isPlain ? found : { ...rest, fault: `"action": "${body.action}" must be written without escapes` };
 }
 
 /**
@@ -165,20 +165,20 @@ function answerOf(
   report: MembersReport | undefined,
 ): (Answer & { moved?: string[] }) | null {
   if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
-  const why = whyNot(input, found.action);
-  if (why !== null) return { outcome: 'Refused', message: why, moved: [] };
+  const reason = whyNot(input, found.action);
+  if (reason !== null) return { outcome: 'Refused', message: reason, moved: [] };
   if (report?.digest !== found.digest) return null;
   const { moved: all, faults, refused, remark } = report;
   // A handover may be of more VMs than the status names.
   const moved = all.slice(0, MOST_MOVED);
   if (refused !== undefined) return { outcome: 'Refused', message: refused, moved };
-  const is = MOVED[found.asked.action];
+  const is = MOVED[found.body.action];
   const sentences = [
     ...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]),
-    ...faults.map(({ vm, why: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
+    ...faults.map(({ vm, message: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
     ...(remark === undefined ? [] : [remark]),
   ];
-  const isDone = all.length > 0 || isHandover(found.asked);
+  const isDone = all.length > 0 || isHandover(found.body);
   return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'there was no VM to move', moved };
 }
 

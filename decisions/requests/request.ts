@@ -18,13 +18,13 @@ export interface FoundRequest {
   id: string;
   action: string;
   by: string;
-  why?: string;
+  reason?: string;
   /** Names of the VMs in its scope. */
   vms?: string[];
 }
 
 /** A request that can be read, or why it can't. */
-export type ReadRequest<Asked extends object> = FoundRequest & ({ asked: Asked } | { fault: string });
+export type ReadRequest<Asked extends object> = FoundRequest & ({ body: Asked } | { fault: string });
 
 /** What requests of all kinds may have, once they are read. */
 interface Readable {
@@ -39,7 +39,7 @@ export type Annotations = Readonly<Record<string, string>>;
 /** Limits of the status. A request among the answers that it keeps is not handled again. */
 const KEPT = 10;
 const BY_LENGTH = 256;
-const WHY_LENGTH = 1024;
+const REASON_LENGTH = 1024;
 const MESSAGE_LENGTH = 1024;
 const TEXT_LENGTH = 65_536;
 const ID = /^[A-Za-z0-9][-A-Za-z0-9_.:@]{0,62}$/;
@@ -92,7 +92,7 @@ export function withRequest<State extends { handledRequests?: HandledRequest[] }
   [names, read]: readonly [RequestNames, Reader<Asked>],
   state: State,
   at: string,
-  answered: (found: FoundRequest & { asked: Asked }) => [after: State, Answer],
+  answered: (found: FoundRequest & { body: Asked }) => [after: State, Answer],
 ): State {
   const found = unhandledRequest(annotations, names, read, state.handledRequests);
   if (found === null) return state;
@@ -101,7 +101,7 @@ export function withRequest<State extends { handledRequests?: HandledRequest[] }
   return { ...after, handledRequests: withAnswer(after.handledRequests, found, answer, at) };
 }
 
-type OfText<Asked> = Pick<FoundRequest, 'id' | 'action' | 'why' | 'vms'> & { asked: Asked };
+type OfText<Asked> = Pick<FoundRequest, 'id' | 'action' | 'reason' | 'vms'> & { body: Asked };
 
 /** Throws `Unreadable`. */
 function readText<Asked extends Readable>(text: string, request: string, read: Reader<Asked>): OfText<Asked> {
@@ -111,30 +111,30 @@ function readText<Asked extends Readable>(text: string, request: string, read: R
   if (typeof id !== 'string' || !ID.test(id))
     throw new Unreadable(`${request}.id must be 1 to 63 letters, digits and -_.:@, of your choice`);
   if (reason !== undefined && typeof reason !== 'string') throw new Unreadable(`${request}.reason must be a text`);
-  const asked = read(fields, request);
-  const unknown = Object.keys(fields).find((key) => !OF_ALL.includes(key) && !Object.hasOwn(asked, key));
+  const body = read(fields, request);
+  const unknown = Object.keys(fields).find((key) => !OF_ALL.includes(key) && !Object.hasOwn(body, key));
   if (unknown !== undefined)
     throw new Unreadable(`${request}.${unknown.slice(0, 63)} is unknown for the action ${String(action)}`);
-  const why = reason?.slice(0, WHY_LENGTH).toWellFormed();
-  const { vms } = asked;
+  const cut = reason?.slice(0, REASON_LENGTH).toWellFormed();
+  const { vms } = body;
   return {
     id,
     action: String(action),
-    ...(why === undefined || why === '' ? {} : { why }),
+    ...(cut === undefined || cut === '' ? {} : { reason: cut }),
     ...(vms === undefined ? {} : { vms }),
-    asked,
+    body,
   };
 }
 
 /** Returns the answers with this one, which is the newest. `at` is RFC 3339. */
 export function withAnswer(
   handled: readonly HandledRequest[] = [],
-  { digest, id, action, by, why, vms }: FoundRequest,
+  { digest, id, action, by, reason, vms }: FoundRequest,
   { outcome, message }: Answer,
   at: string,
 ): HandledRequest[] {
   const answer = { outcome, message: message.slice(0, MESSAGE_LENGTH).toWellFormed() };
-  const given = { ...(why === undefined ? {} : { why }), ...(vms === undefined ? {} : { vms }) };
+  const given = { ...(reason === undefined ? {} : { reason }), ...(vms === undefined ? {} : { vms }) };
   const newest = { id, digest, action, by, at, ...given, ...answer };
   return [...handled, newest].slice(-KEPT);
 }

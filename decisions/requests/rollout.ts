@@ -20,7 +20,7 @@ export type RolloutRequest =
   | { action: 'resume'; revision?: string }
   | { action: 'abort'; revision: string }
   | { action: 'promote'; revision: string; step?: number; full?: boolean };
-type Asked<A extends RolloutRequest['action']> = Extract<RolloutRequest, { action: A }>;
+type RequestTo<A extends RolloutRequest['action']> = Extract<RolloutRequest, { action: A }>;
 
 const tagged = taggedBy<'action', RolloutRequest>('action', {
   pause: {},
@@ -30,10 +30,10 @@ const tagged = taggedBy<'action', RolloutRequest>('action', {
 });
 
 const rolloutRequest: Reader<RolloutRequest> = (value, what) => {
-  const asked = tagged(value, what);
-  if (asked.action === 'promote' && (asked.step === undefined) === (asked.full !== true))
+  const request = tagged(value, what);
+  if (request.action === 'promote' && (request.step === undefined) === (request.full !== true))
     throw new Unreadable(`${what} must have either "step" with the number of the step to pass, or "full": true`);
-  return asked;
+  return request;
 };
 
 /** Returns the rollout once the request that stands on its pool is answered. */
@@ -51,60 +51,60 @@ type Answered = [after: RolloutStatus, Answer];
 function answered(
   context: RolloutRequestInput,
   state: RolloutStatus,
-  { asked, ...who }: RequestedAct & { asked: RolloutRequest },
+  { body, ...who }: RequestedAct & { body: RolloutRequest },
 ): Answered {
-  const why = whyNot(context, state, asked);
-  if (why !== null) return [state, { outcome: 'Refused', message: why }];
-  const after = carriedOut(context, state, asked, who);
-  return [after, { outcome: 'Done', message: done(context, after, asked) }];
+  const reason = whyNot(context, state, body);
+  if (reason !== null) return [state, { outcome: 'Refused', message: reason }];
+  const after = carriedOut(context, state, body, who);
+  return [after, { outcome: 'Done', message: done(context, after, body) }];
 }
 
 function carriedOut(
   { spec, now }: RolloutRequestInput,
   state: RolloutStatus,
-  asked: RolloutRequest,
+  request: RolloutRequest,
   who: RequestedAct,
 ): RolloutStatus {
-  switch (asked.action) {
+  switch (request.action) {
     case 'pause':
       return paused(state, who, now);
     case 'resume':
       // To end a pause alone needs no word about which rollout is meant.
-      return asked.revision === undefined ? unpaused(state) : resumed(state, now);
+      return request.revision === undefined ? unpaused(state) : resumed(state, now);
     case 'abort':
       return halted(state, 'Aborted', who, now);
     case 'promote':
-      return promoted(state, spec.rollout.steps.length, asked.full === true);
+      return promoted(state, spec.rollout.steps.length, request.full === true);
   }
 }
 
 /** Why a request is refused; null if it is not. */
-function whyNot(context: RolloutRequestInput, state: RolloutStatus, asked: RolloutRequest): string | null {
+function whyNot(context: RolloutRequestInput, state: RolloutStatus, request: RolloutRequest): string | null {
   const { input } = context;
   if (input.pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   if (isNewPool(input.pool, input.state !== null)) return NEW_POOL;
-  if ('revision' in asked && asked.revision !== undefined && asked.revision !== state.revision)
-    return `revision ${asked.revision} is no longer rolled out: the template of the pool is revision ${state.revision}`;
-  switch (asked.action) {
+  if ('revision' in request && request.revision !== undefined && request.revision !== state.revision)
+    return `revision ${request.revision} is no longer rolled out: the template of the pool is revision ${state.revision}`;
+  switch (request.action) {
     case 'pause':
       return state.paused === undefined || state.paused.bySignal === true
         ? null
         : `it is paused already, by ${state.paused.by}`;
     case 'resume':
-      return whyNotResumed(context, state, asked);
+      return whyNotResumed(context, state, request);
     case 'abort':
       if (state.halted !== undefined && state.halted.kind !== 'Undoing')
         return `the rollout is over already: ${state.halted.kind}, by ${state.halted.by}`;
       return state.completedAt === undefined ? null : 'no rollout is in progress';
     case 'promote':
-      return whyNotPromoted(context, state, asked);
+      return whyNotPromoted(context, state, request);
   }
 }
 
 function whyNotResumed(
   { spec }: RolloutRequestInput,
   state: RolloutStatus,
-  { revision }: Asked<'resume'>,
+  { revision }: RequestTo<'resume'>,
 ): string | null {
   const isStopped = state.halted !== undefined || state.failures.length > 0;
   if (state.paused !== undefined || (isStopped && revision !== undefined)) return null;
@@ -119,7 +119,7 @@ const needsRevision = ({ revision, halted: how }: RolloutStatus): string =>
 function whyNotPromoted(
   { spec }: RolloutRequestInput,
   { step: passed, stepReachedAt, halted: how, completedAt }: RolloutStatus,
-  { step, full }: Asked<'promote'>,
+  { step, full }: RequestTo<'promote'>,
 ): string | null {
   const of = spec.rollout.steps.length;
   if (of === 0) return 'the pool has no spec.rollout.steps';
@@ -133,9 +133,9 @@ function whyNotPromoted(
 }
 
 /** Says what was done, and what still holds the rollout. */
-function done({ spec }: RolloutRequestInput, after: RolloutStatus, asked: RolloutRequest): string {
+function done({ spec }: RolloutRequestInput, after: RolloutStatus, request: RolloutRequest): string {
   const of = spec.rollout.steps.length;
-  switch (asked.action) {
+  switch (request.action) {
     case 'pause':
       return 'paused';
     case 'abort':
@@ -145,7 +145,7 @@ function done({ spec }: RolloutRequestInput, after: RolloutStatus, asked: Rollou
       return after.halted === undefined ? 'resumed' : `the pause is over, but ${needsRevision(after)}`;
     }
     case 'promote': {
-      const words = asked.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
+      const words = request.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
       return spec.paused || after.paused !== undefined ? `${words}, and continues once it is resumed` : words;
     }
   }

@@ -6,7 +6,7 @@ export interface DeferredVm {
   vm: string;
   /** The revision that it was to take. */
   revision: string;
-  why: string;
+  message: string;
   /** How often in a row it was given back. */
   tries: number;
   /** It is not taken again earlier; milliseconds since the epoch. */
@@ -23,11 +23,11 @@ export function deferredAfter(
   now: number,
 ): DeferredVm[] {
   const known = new Map(before.filter((one) => one.revision === revision).map((one) => [one.vm, one]));
-  for (const { vm, end, why = '', isOwn } of outcomes) {
+  for (const { vm, end, message = '', isOwn } of outcomes) {
     const tries = (known.get(vm)?.tries ?? 0) + 1;
     known.delete(vm);
     if (end === 'Deferred' && isOwn === true)
-      known.set(vm, { vm, revision, why, tries, notBefore: now + backoffMs(tries) });
+      known.set(vm, { vm, revision, message, tries, notBefore: now + backoffMs(tries) });
   }
   return [...known.values()].slice(-MAX_DEFERRED);
 }

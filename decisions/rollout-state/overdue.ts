@@ -39,9 +39,9 @@ export function withOverdue<Vm extends VmView>(
     if (since === null) continue;
     const failsAt = Math.max(since + seconds * 1000, shutsDownUntil(vmi) ?? 0);
     const reason = vmi?.whyNotReady == null ? '' : `: ${vmi.whyNotReady}`;
-    const why = `${what}, and has not been ready for ${seconds} s${reason}`.slice(0, 1024);
-    if (failsAt > now) context.waits.wake(failsAt);
-    else failures.push({ vm: vm.name, why, at: context.now });
+    const message = `${what}, and has not been ready for ${seconds} s${reason}`.slice(0, 1024);
+    if (failsAt > now) context.waits.requeue(failsAt);
+    else failures.push({ vm: vm.name, message, at: context.now });
   }
   // The last failure is reported: it must not depend on the order in which a cache holds VMs.
   failures.sort((a, b) => byNumber(a.vm, b.vm));

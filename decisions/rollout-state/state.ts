@@ -4,19 +4,19 @@ import type { VmView } from '../views/vm.ts';
 /** Who asked for something and why, if given: a signal may contain anything. */
 export interface RequestedAct {
   by?: unknown;
-  why?: unknown;
+  reason?: unknown;
 }
 
 const FAILURES_KEPT = 100;
 /** Limits of the pool's status. */
 const BY_LENGTH = 256;
-const WHY_LENGTH = 1024;
+const MESSAGE_LENGTH = 1024;
 
 /** Who acted, when and why, cut to the limits of the status. `at` is RFC 3339. */
-export const actOf = ({ by, why }: RequestedAct, at: string): NonNullable<RolloutStatus['paused']> => ({
+export const actOf = ({ by, reason }: RequestedAct, at: string): NonNullable<RolloutStatus['paused']> => ({
   by: textOf(by ?? 'unknown', BY_LENGTH),
   at,
-  ...(why === undefined || why === null ? {} : { why: textOf(why, WHY_LENGTH) }),
+  ...(reason === undefined || reason === null ? {} : { reason: textOf(reason, MESSAGE_LENGTH) }),
 });
 
 const textOf = (value: unknown, length: number): string =>
@@ -34,16 +34,16 @@ export const newRolloutState = (revision: string, at: string, before?: RolloutSt
   ...(before?.handledRequests === undefined ? {} : { handledRequests: before.handledRequests }),
 });
 
-export const paused = (state: RolloutStatus, asked: RequestedAct, at: string): RolloutStatus => ({
+export const paused = (state: RolloutStatus, request: RequestedAct, at: string): RolloutStatus => ({
   ...state,
-  paused: actOf(asked, at),
+  paused: actOf(request, at),
 });
 
 /** Does the same for a signal, which Kubernetes has not checked: it takes the place of no pause that it has. */
-export const pausedBySignal = (state: RolloutStatus, asked: RequestedAct, at: string): RolloutStatus =>
+export const pausedBySignal = (state: RolloutStatus, request: RequestedAct, at: string): RolloutStatus =>
   state.paused !== undefined && state.paused.bySignal !== true
     ? state
-    : { ...state, paused: { ...actOf(asked, at), bySignal: true } };
+    : { ...state, paused: { ...actOf(request, at), bySignal: true } };
 
 /** The user who has paused a rollout; the sender of a signal can give any name. */
 export const pauserOf = ({ by, bySignal }: NonNullable<RolloutStatus['paused']>): string =>
@@ -66,9 +66,9 @@ export function resumed(state: RolloutStatus, at: string): RolloutStatus {
 export const halted = (
   state: RolloutStatus,
   kind: NonNullable<RolloutStatus['halted']>['kind'],
-  asked: RequestedAct,
+  request: RequestedAct,
   at: string,
-): RolloutStatus => ({ ...state, halted: { kind, ...actOf(asked, at) } });
+): RolloutStatus => ({ ...state, halted: { kind, ...actOf(request, at) } });
 
 /** One step further, or past all steps if `full`. */
 export function promoted(state: RolloutStatus, steps: number, full: boolean): RolloutStatus {
@@ -97,8 +97,8 @@ function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
   const before = failures.find(({ vm }) => vm === failure.vm);
   if (before === undefined) return failure;
   const { wasDown: _wasDown, ...rest } = failure;
-  const why = `${before.why}; and on the way back: ${failure.why}`.slice(0, WHY_LENGTH);
-  return { ...rest, why, ...(before.wasDown === undefined ? {} : { wasDown: before.wasDown }) };
+  const message = `${before.message}; and on the way back: ${failure.message}`.slice(0, MESSAGE_LENGTH);
+  return { ...rest, message, ...(before.wasDown === undefined ? {} : { wasDown: before.wasDown }) };
 }
 
 type Failure = RolloutStatus['failures'][number];

@@ -9,7 +9,7 @@ export interface Wait {
 export class RolloutWaits {
   readonly all: Wait[] = [];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null = null;
+  requeueAt: number | null = null;
   readonly #now: number;
 
   constructor(now: number) {
@@ -20,7 +20,7 @@ export class RolloutWaits {
     this.all.push({ kind, words });
   }
 
-  wake(at: number): void {
-    if (at > this.#now) this.wakeAt = Math.min(this.wakeAt ?? Infinity, at);
+  requeue(at: number): void {
+    if (at > this.#now) this.requeueAt = Math.min(this.requeueAt ?? Infinity, at);
   }
 }

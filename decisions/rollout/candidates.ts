@@ -39,8 +39,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
-  const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
-    void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
+  const setApart = (kind: keyof typeof apart, vm: VmView, message: string): void =>
+    void apart[kind].set(message, [...(apart[kind].get(message) ?? []), vm.name]);
   const { held } = reservedNames(batches, context.input.vms, () => false);
   const inProgress = new Set([...held, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
@@ -51,7 +51,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   }
   for (const vm of [...context.standby, ...context.active]) {
     // A VM that is just tried again is still said to wait: the status would change with each try.
-    if (inProgress.has(vm.name) && givenBack.has(vm.name)) setApart('Vms', vm, givenBack.get(vm.name)!.why);
+    if (inProgress.has(vm.name) && givenBack.has(vm.name)) setApart('Vms', vm, givenBack.get(vm.name)!.message);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
     const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
     const need = inTime(context, vm, wanted, givenBack.get(vm.name));
@@ -60,12 +60,12 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
       // all other VMs back by several rollouts.
       if (!vm.optedOut) needs.left++;
-      setApart('Left', vm, need.why);
+      setApart('Left', vm, need.message);
     } else if (need.need === 'deferred') {
-      if (need.until !== null) context.waits.wake(need.until);
+      if (need.until !== null) context.waits.requeue(need.until);
       needs.later++;
       if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
-      setApart('Vms', vm, need.why);
+      setApart('Vms', vm, need.message);
     } else if (hasFailed(state, vm)) {
       needs.left++;
       needs.failed++;
@@ -78,7 +78,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
   for (const kind of ['Vms', 'Left'] as const) {
-    const sentences = [...apart[kind]].map(([why, names]) => `${formatNames(names)}: ${why}`).sort();
+    const sentences = [...apart[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
     for (const words of sentences) context.waits.for(kind, words);
   }
   return needs;
@@ -103,7 +103,7 @@ function inTime(
 ): UpdateNeed {
   if (need.need !== 'act') return need;
   if (givenBack !== undefined && now < givenBack.notBefore && PUT_OFF.has(need.act))
-    return deferred(givenBack.why, givenBack.notBefore);
+    return deferred(givenBack.message, givenBack.notBefore);
   if (evacuating.has(vm.name)) return deferred('it is being moved off its node');
   const until = need.change === undefined ? null : settlesAt(need.change, now);
   return until === null ? need : deferred(`${need.change!.what} has just changed`, until);

@@ -126,13 +126,13 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
  * since.
  */
 function completion(
-  { standing, behind, target, outdatedPods }: RolloutPlan,
+  { openFailures, behind, target, outdatedPods }: RolloutPlan,
   waits: string,
 ): UntimedCondition<'Progressing'> {
   const done = `revision ${target} is rolled out`;
   const also = waits === '' ? [] : [waits];
-  const failed = formatNames(standing.map(({ vm }) => vm));
-  if (standing.length > 0)
+  const failed = formatNames(openFailures.map(({ vm }) => vm));
+  if (openFailures.length > 0)
     return progress('False', 'UpdateFailed', done, `failed, and not ready since: ${failed}`, ...also);
   const have = behind === 1 ? '1 VM has' : `${behind} VMs have`;
   if (behind > 0) return progress('False', 'UpdateFailed', `${have} not taken revision ${target}`, ...also);
@@ -145,19 +145,19 @@ function conditionOfEnd(
   phase: 'Undoing' | 'Undone' | 'Failed' | 'Aborted',
   { state: { halted }, target, notBack }: RolloutPlan,
 ): UntimedCondition<'Progressing'> {
-  const { kind = 'Failed', by = 'unknown', why = '' } = halted ?? {};
+  const { kind = 'Failed', by = 'unknown', reason = '' } = halted ?? {};
   const behind = `not ready, or not back at revision ${target}: ${formatNames(notBack)}`;
   switch (phase) {
     case 'Undoing':
-      return progress('True', 'Undoing', `VMs go back to revision ${target}: ${why}`);
+      return progress('True', 'Undoing', `VMs go back to revision ${target}: ${reason}`);
     case 'Undone':
       return notBack.length === 0
-        ? progress('False', 'Undone', `VMs are back at revision ${target}: ${why}`)
-        : progress('False', 'UndoFailed', behind, `undone because: ${why}`);
+        ? progress('False', 'Undone', `VMs are back at revision ${target}: ${reason}`)
+        : progress('False', 'UndoFailed', behind, `undone because: ${reason}`);
     case 'Failed':
-      return progress('False', kind, why);
+      return progress('False', kind, reason);
     case 'Aborted':
-      return progress('False', 'Aborted', `by ${by}${halted?.why === undefined ? '' : `: ${why}`}`);
+      return progress('False', 'Aborted', `by ${by}${halted?.reason === undefined ? '' : `: ${reason}`}`);
   }
 }
 
@@ -170,8 +170,8 @@ function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'>
 
 function paused({ spec }: StoredPool, { state }: RolloutPlan): UntimedCondition<'Paused'> {
   if (state.paused !== undefined) {
-    const { why } = state.paused;
-    const message = `by ${pauserOf(state.paused)}${why === undefined ? '' : `: ${why}`}`;
+    const { reason } = state.paused;
+    const message = `by ${pauserOf(state.paused)}${reason === undefined ? '' : `: ${reason}`}`;
     return { type: 'Paused', status: 'True', reason: 'PausedByUser', message };
   }
   if (spec.paused === true)
@@ -179,13 +179,13 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): UntimedCondition<
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-function degraded({ state: { halted }, standing, phase, notBack }: RolloutPlan): UntimedCondition<'Degraded'> {
+function degraded({ state: { halted }, openFailures, phase, notBack }: RolloutPlan): UntimedCondition<'Degraded'> {
   if (halted !== undefined && halted.kind !== 'Aborted') {
     const ofUndo = notBack.length === 0 ? 'Undone' : 'UndoFailed';
     const reason = phase === 'Undone' ? ofUndo : halted.kind;
-    return { type: 'Degraded', status: 'True', reason, message: halted.why ?? '' };
+    return { type: 'Degraded', status: 'True', reason, message: halted.reason ?? '' };
   }
-  if (standing.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
-  const message = standing.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
+  if (openFailures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
+  const message = openFailures.map(({ vm, message: reason }) => `${vm}: ${reason}`).join('; ');
   return { type: 'Degraded', status: 'True', reason: 'UpdateFailed', message };
 }

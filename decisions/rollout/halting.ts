@@ -12,17 +12,17 @@ export function haltForFailures(context: RolloutContext, state: RolloutStatus): 
     return halted(
       state,
       'UndoFailed',
-      { by: 'drover', why: `the template of revision ${current} is no longer kept` },
+      { by: 'drover', reason: `the template of revision ${current} is no longer kept` },
       now,
     );
   const failures = failuresThatCount(state);
   // A completed rollout is not judged by rules that may have changed since.
   if (state.completedAt !== undefined) return state;
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;
-  const { vm, why } = failures.at(-1)!;
+  const { vm, message } = failures.at(-1)!;
   const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
-  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${why}`.slice(0, 1024);
-  if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', why: words }, now);
+  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${message}`.slice(0, 1024);
+  if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', reason: words }, now);
   return state.halted === undefined ? ended(context, state, onFailure, words) : state;
 }
 
@@ -36,8 +36,8 @@ export function haltForCheck(context: RolloutContext, state: RolloutStatus): Rol
   if (context.isStopped(state)) return state;
   const seen = seenOf(check, input.pool.status?.check, subjectOf(check, state), input.now);
   if (seen === null || verdictOf(check, seen) !== 'Failed') return state;
-  const why = `the check of step ${state.step + 1} of ${steps.length} has failed: ${whyFailed(check, seen)}`;
-  return ended(context, state, check.onFailure ?? onFailure, why.slice(0, 1024));
+  const reason = `the check of step ${state.step + 1} of ${steps.length} has failed: ${whyFailed(check, seen)}`;
+  return ended(context, state, check.onFailure ?? onFailure, reason.slice(0, 1024));
 }
 
 /** Ends the rollout as the pool wants that after a failure, as far as there is something to go back to. */
@@ -45,8 +45,8 @@ function ended(
   { input, newest, current, now }: RolloutContext,
   state: RolloutStatus,
   onFailure: 'Pause' | 'Undo' | 'Continue',
-  why: string,
+  reason: string,
 ): RolloutStatus {
   const canUndo = onFailure === 'Undo' && current !== newest && input.templateOf(current) !== undefined;
-  return halted(state, canUndo ? 'Undoing' : 'Failed', { by: 'drover', why }, now);
+  return halted(state, canUndo ? 'Undoing' : 'Failed', { by: 'drover', reason }, now);
 }

@@ -29,7 +29,7 @@ export function inProgressOf(context: RolloutContext): VmsInProgress {
       const role = vm === undefined ? (held.role ?? null) : vm.role;
       if (role === null) regular.add(held.name);
       if (role === null && held.act !== 'write') unsettled.add(held.name);
-      if (progress.state === 'waiting' && progress.until !== undefined) context.waits.wake(progress.until);
+      if (progress.state === 'waiting' && progress.until !== undefined) context.waits.requeue(progress.until);
     }
   }
   for (const { name, role = null } of context.input.queued) {

@@ -111,7 +111,7 @@ function sayFull(context: RolloutContext, state: RolloutStatus, { budget, blocke
   const { againAt } = budget;
   const blocked = againAt === null ? blockedAt(context, { budget, blockedBy }, state) : null;
   const next = againAt ?? blocked;
-  if (next !== null) waits.wake(next);
+  if (next !== null) waits.requeue(next);
   const isBlocked = blocked !== null && blocked <= input.now;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
   const full = budget.format(`${whichAreDown(budget.names, input.batches.length > 0)}${long}`);
@@ -204,12 +204,12 @@ function isTooEarly({ spec, waits, input: { now, notBefore, held } }: RolloutCon
   }
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
-    if (window.next !== null) waits.wake(window.next);
+    if (window.next !== null) waits.requeue(window.next);
     waits.for('Window', whyClosed(window, spec.rollout.windows, 'spec.rollout.windows'));
     return true;
   }
   if (notBefore <= now) return false;
-  waits.wake(notBefore);
+  waits.requeue(notBefore);
   waits.for('Delay', `it continues at ${new Date(notBefore).toISOString()}`);
   return true;
 }

@@ -55,13 +55,13 @@ export interface RolloutPlan {
   /** What the rollout waits for, one sentence each. */
   waits: Wait[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
   /** The revision that new VMs get. */
   forNewVms: string;
   /** After an undo: names of VMs that are not back as they should be. */
   notBack: string[];
   /** Failures of VMs that are still down, or still not of the target's revision. */
-  standing: RolloutStatus['failures'];
+  openFailures: RolloutStatus['failures'];
   /**
    * How many VMs stay in the pool; `behind`: how many of them are not of the newest revision, without opted-out ones.
    */
@@ -91,8 +91,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const kind = stepped.halted?.kind;
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
-  const standing = standingFailures(context, stepped, target);
-  let state = completed(stepped, { isOver, standing }, context.now);
+  const openFailures = openFailuresOf(context, stepped, target);
+  let state = completed(stepped, { isOver, openFailures }, context.now);
   const { unsettled } = inProgress;
   const surge = surgeNeed(context, { state, revision: target.revision, free: needs.free, stepRoom: room, unsettled });
   const vms = context.isStopped(state)
@@ -108,7 +108,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
       leftToOthers: needs.left > needs.failed,
     }),
     notBack: isOver && kind === 'Undoing' ? notBack(context, target) : [],
-    standing,
+    openFailures,
     newest,
     target: target.revision,
     current,
@@ -121,7 +121,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     surge: { ...surge, unsettled: new Set([...unsettled, ...costly(vms ?? [])]) },
     look: look ?? leftLook(context, state),
     waits: waits.all,
-    wakeAt: waits.wakeAt,
+    requeueAt: waits.requeueAt,
     forNewVms: forNewVms(context, state, target, isOver, room !== null),
     present: context.active.length,
     behind: context.active.filter((vm) => !vm.optedOut && !context.isOf(vm, newest)).length,
@@ -143,7 +143,7 @@ function leftLook(
   if (left !== null) return `delete Job ${left.name}, which is no longer waited for`;
   const stored = pool.status?.rollout;
   const isOver = step !== stored?.step || stepReachedAt !== stored.stepReachedAt;
-  if (pool.status?.check?.job !== undefined && isOver) waits.wake(now + ON_RECORD_MS);
+  if (pool.status?.check?.job !== undefined && isOver) waits.requeue(now + ON_RECORD_MS);
   return null;
 }
 
@@ -179,17 +179,17 @@ function targetOf(context: RolloutContext, state: RolloutStatus): RolloutTarget 
 /** A rollout that is complete keeps only failures that still stand; an undo keeps the failures that caused it. */
 function completed(
   state: RolloutStatus,
-  { isOver, standing }: { isOver: boolean; standing: RolloutStatus['failures'] },
+  { isOver, openFailures }: { isOver: boolean; openFailures: RolloutStatus['failures'] },
   now: string,
 ): RolloutStatus {
   const { completedAt, ...rest } = state;
   if (!isOver) return rest;
-  const failures = state.halted === undefined ? standing : state.failures;
+  const failures = state.halted === undefined ? openFailures : state.failures;
   return { ...rest, failures, completedAt: completedAt ?? now };
 }
 
 /** A failure is over once its VM is well and of the target's revision, or is gone. */
-function standingFailures(
+function openFailuresOf(
   context: RolloutContext,
   state: RolloutStatus,
   { revision }: RolloutTarget,

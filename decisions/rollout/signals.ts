@@ -3,21 +3,21 @@ import { pausedBySignal, unpaused, withFailures, type RequestedAct } from '../ro
 
 /** What signals of users and of batches have told a rollout, as plain data. `at` is RFC 3339. */
 export type RolloutSignal =
-  | ({ ask: 'pause'; at: string } & RequestedAct)
-  | { ask: 'resume' }
-  | { ask: 'fail'; revision: string; failures: RolloutStatus['failures'] };
+  | ({ kind: 'pause'; at: string } & RequestedAct)
+  | { kind: 'resume' }
+  | { kind: 'fail'; revision: string; failures: RolloutStatus['failures'] };
 
 /**
  * Returns the rollout once this is done. Every caller who reaches Temporal may send signals: they hold a rollout back,
  * and take back what a signal has held.
  */
-export function withSignal(rollout: RolloutStatus, ask: RolloutSignal): RolloutStatus {
-  switch (ask.ask) {
+export function withSignal(rollout: RolloutStatus, signal: RolloutSignal): RolloutStatus {
+  switch (signal.kind) {
     case 'pause':
-      return pausedBySignal(rollout, ask, ask.at);
+      return pausedBySignal(rollout, signal, signal.at);
     case 'resume':
       return rollout.paused?.bySignal === true ? unpaused(rollout) : rollout;
     case 'fail':
-      return withFailures(rollout, ask.revision, ask.failures);
+      return withFailures(rollout, signal.revision, signal.failures);
   }
 }

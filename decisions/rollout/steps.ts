@@ -44,7 +44,7 @@ export function stepRoom(
   // If every VM has the target's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
   const taken = vmsTaken(context, state, target, { ...needs, free }, inProgress);
-  for (const time of taken.availableAt) context.waits.wake(time);
+  for (const time of taken.availableAt) context.waits.requeue(time);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
     if (step === undefined) return { state: at, room: null };
@@ -115,16 +115,16 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   if (check !== undefined) return atCheck(context, check, reached, words);
   // An unreadable wait may have been stored before the API server refused such: its length is unknown.
   if (wait === undefined || !isDuration(wait)) {
-    const why =
+    const message =
       wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is not a duration such as 30s, 10m or 1h30m, and so `;
-    waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
+    waits.for('Approval', `${words} is reached: ${message}it waits for \`drover rollout promote\``);
     return reached;
   }
   // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
   if (context.isStopped(at)) return reached;
   const until = since + durationMs(wait);
   if (until <= now) return null;
-  waits.wake(until);
+  waits.requeue(until);
   waits.for('Step', `${words} is reached: it continues at ${new Date(until).toISOString()}`);
   return reached;
 }
@@ -141,10 +141,10 @@ function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, w
   if (verdict === 'Passed') return null;
   waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${words} is reached: ${formatCheck(check, seen, verdict)}`);
   const at = nextLookAt(check, seen);
-  waits.wake(at);
+  waits.requeue(at);
   if (at > now) return reached;
   const mayLook = isOnRecord(context, state);
-  waits.wake(now + (mayLook ? checkRules(check).everyMs : ON_RECORD_MS));
+  waits.requeue(now + (mayLook ? checkRules(check).everyMs : ON_RECORD_MS));
   return mayLook ? { ...reached, look: `look at the check of ${words}` } : reached;
 }
 

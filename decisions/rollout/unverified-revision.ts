@@ -28,7 +28,7 @@ const hasCome = ({ vms, vmiOf }: PlanInput, revision: string): boolean =>
   vms.some((vm) => vm.revision === revision && vmiOf(vm)?.revision === revision && isReady(vm, vmiOf(vm)));
 
 /** Records that a VM of the revision became ready: if VMs of that revision die later, the revision is not to blame. */
-export function withProof(input: PlanInput, state: RolloutStatus): RolloutStatus {
+export function withFirstAvailable(input: PlanInput, state: RolloutStatus): RolloutStatus {
   const { revision, firstAvailableAt } = state;
   return firstAvailableAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision)
     ? { ...state, firstAvailableAt: new Date(input.now).toISOString() }

@@ -1,11 +1,11 @@
 import type { FailedVm } from './progress.ts';
 
 const REASONS_KEPT = 100;
-const WHY_LENGTH = 300;
+const MESSAGE_LENGTH = 300;
 
 /** Adds a failure. Keeps the reasons of the last failures only: the oldest failure with a reason loses it. */
 export function noteFailure<Failure extends FailedVm>(failed: Failure[], failure: Failure): void {
-  failed.push({ ...failure, why: failure.why.slice(0, WHY_LENGTH) });
+  failed.push({ ...failure, message: failure.message.slice(0, MESSAGE_LENGTH) });
   const older = failed.at(-1 - REASONS_KEPT);
-  if (older !== undefined) older.why = '';
+  if (older !== undefined) older.message = '';
 }

@@ -5,7 +5,7 @@ import type { ControlledRun } from './user-request.ts';
 export interface FailedVm {
   vm: string;
   /** Empty if it is not kept. */
-  why: string;
+  message: string;
   /** RFC 3339; absent if it is not kept. */
   at?: string;
   /** It was not ready before either: its failure says nothing about what was done to it. */

@@ -17,22 +17,22 @@ export const formatVms = (count: number): string => `${count} ${count === 1 ? 'V
 export const formatCounts = (counts: readonly (readonly [number, string])[]): string[] =>
   counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
 
-export const because = (why: string | null | undefined): string => (why == null ? '' : `: ${why}`);
+export const because = (reason: string | null | undefined): string => (reason == null ? '' : `: ${reason}`);
 
 /** Such as `paused by ada 3m ago: lunch`; `when` has a space before it. */
 export const formatRequest = (
   done: string,
-  { by, why }: { by: string; why?: string | null | undefined },
+  { by, reason }: { by: string; reason?: string | null | undefined },
   when = '',
-): string => `${done} by ${by}${when}${because(why)}`;
+): string => `${done} by ${by}${when}${because(reason)}`;
 
 /** `when` has a space before it. */
-export const formatFailure = ({ vm, why, wasDown }: FailedVm, when = ''): string =>
-  `${vm} failed${when}${wasDown === true ? ', and was not ready before' : ''}${why === '' ? '' : `: ${why}`}`;
+export const formatFailure = ({ vm, message, wasDown }: FailedVm, when = ''): string =>
+  `${vm} failed${when}${wasDown === true ? ', and was not ready before' : ''}${message === '' ? '' : `: ${message}`}`;
 
 /** Such as `deferred: shop/db-1 … shop/db-4 and 8 more: it is paused`. */
-export const formatSkipped = ({ why, isExcluded, count, vms }: Skipped): string =>
-  `${isExcluded ? 'excluded' : 'deferred'}: ${formatNames(vms)}${count > vms.length ? ` and ${count - vms.length} more` : ''}: ${why}`;
+export const formatSkipped = ({ message, isExcluded, count, vms }: Skipped): string =>
+  `${isExcluded ? 'excluded' : 'deferred'}: ${formatNames(vms)}${count > vms.length ? ` and ${count - vms.length} more` : ''}: ${message}`;
 
 /** Such as `3/10 restarted, 1 in progress, 6 to go`; empty while nothing is known. */
 export function formatNumbers({ numbers }: RunOutline): string {
@@ -48,14 +48,14 @@ export const formatMore = (failed: number): string => `${failed} more ${failed =
 export function formatUndone({ aborted, skipped, full }: RunProgress, outline: RunOutline): string {
   const { open, isOver, isTripped, maxFailures } = outline;
   if (open === 0 || !isOver) return '';
-  return `${open === 1 ? '1 VM is' : `${open} VMs are`} not done: ${why()}`;
+  return `${open === 1 ? '1 VM is' : `${open} VMs are`} not done: ${reason()}`;
 
-  function why(): string {
+  function reason(): string {
     if (aborted !== null) return formatRequest('the run was aborted', aborted);
     if (isTripped) return `too many have failed (--max-failures ${maxFailures})`;
     const deferred = skipped
       .filter(({ isExcluded }) => !isExcluded)
-      .map((one) => `${formatNames(one.vms)}: ${one.why}`);
+      .map((one) => `${formatNames(one.vms)}: ${one.message}`);
     return [...deferred, ...(full.length === 0 ? [] : [full.join(', ')])].join('; ');
   }
 }

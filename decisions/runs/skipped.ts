@@ -3,7 +3,7 @@ const NAMES_SHOWN = 100;
 
 /** VMs that are skipped now, for one reason. */
 export interface Skipped {
-  why: string;
+  message: string;
   /** Whether their owners want them skipped; otherwise the run waits for them. */
   isExcluded: boolean;
   count: number;
@@ -14,7 +14,7 @@ export interface Skipped {
 /** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
 const MAX_REASONS = 40;
 export const MAX_NAMES = 40;
-const WHY_LENGTH = 300;
+const MESSAGE_LENGTH = 300;
 const OTHERS = 'for other reasons';
 /** The same for VMs that are left for good, in addition to everything else that a run keeps. */
 const LEFT_REASONS = 20;
@@ -26,35 +26,40 @@ const LEFT_NAMES = 10;
  */
 export function inShort(skipped: readonly Skipped[]): Skipped[] {
   const first = skipped.slice(0, MAX_REASONS);
-  const shortened = first.map(({ why, isExcluded, count, vms }) => {
-    return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
+  const shortened = first.map(({ message, isExcluded, count, vms }) => {
+    return { message: message.slice(0, MESSAGE_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
   });
   const rest = skipped.slice(MAX_REASONS);
   return [...shortened, ...others(true, rest), ...others(false, rest)];
 }
 
 /** Returns the list with one more VM that is left as it is, in short. */
-export function withSkipped(skipped: readonly Skipped[], vm: string, why: string): Skipped[] {
-  const short = why.slice(0, WHY_LENGTH);
-  const hasRoom = skipped.length < LEFT_REASONS || skipped.some((one) => one.why === short);
+export function withSkipped(skipped: readonly Skipped[], vm: string, message: string): Skipped[] {
+  const short = message.slice(0, MESSAGE_LENGTH);
+  const hasRoom = skipped.length < LEFT_REASONS || skipped.some((one) => one.message === short);
   const reason = hasRoom ? short : OTHERS;
-  const known = skipped.find((one) => one.why === reason) ?? { why: reason, isExcluded: true, count: 0, vms: [] };
+  const known = skipped.find((one) => one.message === reason) ?? {
+    message: reason,
+    isExcluded: true,
+    count: 0,
+    vms: [],
+  };
   const one = { ...known, count: known.count + 1, vms: [...known.vms, vm].slice(0, LEFT_NAMES) };
-  return [...skipped.filter((other) => other.why !== reason), one];
+  return [...skipped.filter((other) => other.message !== reason), one];
 }
 
 function others(isExcluded: boolean, rest: readonly Skipped[]): Skipped[] {
   const count = rest.reduce((sum, one) => sum + (one.isExcluded === isExcluded ? one.count : 0), 0);
-  return count === 0 ? [] : [{ why: OTHERS, isExcluded, count, vms: [] }];
+  return count === 0 ? [] : [{ message: OTHERS, isExcluded, count, vms: [] }];
 }
 
 /** Collects skipped VMs by reason. */
 export class SkippedVms {
   readonly #groups = new Map<string, Skipped>();
 
-  add(key: string, why: string, isExcluded: boolean): void {
-    const group = this.#groups.get(why) ?? { why, isExcluded, count: 0, vms: [] };
-    this.#groups.set(why, group);
+  add(key: string, message: string, isExcluded: boolean): void {
+    const group = this.#groups.get(message) ?? { message, isExcluded, count: 0, vms: [] };
+    this.#groups.set(message, group);
     group.count++;
     if (group.vms.length < NAMES_SHOWN) group.vms.push(key);
   }

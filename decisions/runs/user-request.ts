@@ -3,7 +3,7 @@ export interface UserRequest {
   by: string;
   /** RFC 3339, by the workflow's clock. */
   at: string;
-  why: string | null;
+  reason: string | null;
 }
 
 /** The state of a run that users control. */

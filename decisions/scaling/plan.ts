@@ -31,10 +31,10 @@ export interface ScalePlan {
   /**
    * When to look again, in milliseconds since the epoch: a window opens, or VMs that do not go hold up no more others.
    */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
-const NOTHING: ScalePlan = { steps: [], deferred: [], blocked: null, waiting: 0, wakeAt: null };
+const NOTHING: ScalePlan = { steps: [], deferred: [], blocked: null, waiting: 0, requeueAt: null };
 const ADD_FINALIZER: ScaleStep = { kind: 'addFinalizer', reason: 'the pool must not go before its VMs' };
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
@@ -88,13 +88,13 @@ export function planScale(input: ScaleInput): ScalePlan {
   if (mayLeave) steps.push(...removeSurplusStandby(input, standby, room));
   const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, standby, fault: removals.fault });
-  const wakeAt = !window.open && (excess > 0 || hasSurplusStandby({ pool, standby })) ? window.next : null;
+  const requeueAt = !window.open && (excess > 0 || hasSurplusStandby({ pool, standby })) ? window.next : null;
   return {
     steps: [...steps, ...settling.steps],
     deferred: isDeferred ? refilling : [],
     blocked,
     waiting: room.waiting,
-    wakeAt: [wakeAt, settling.wakeAt, room.wakeAt].reduce(earlier),
+    requeueAt: [requeueAt, settling.requeueAt, room.requeueAt].reduce(earlier),
   };
 }
 
@@ -131,8 +131,8 @@ function removeSurplusStandby(input: ScaleInput, standby: readonly StandbyVm[], 
   const excess = standby.length - replicas;
   if (excess <= 0) return [];
   const leaving = leavingOrder(candidates(input, standby)).slice(0, excess);
-  const why = `${excess} more than the ${replicas} wanted as standby`;
-  return removal(input, room.take(free(input, leaving)), 'StandbySurplus', why);
+  const message = `${excess} more than the ${replicas} wanted as standby`;
+  return removal(input, room.take(free(input, leaving)), 'StandbySurplus', message);
 }
 
 /**
@@ -156,9 +156,9 @@ const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleI
 function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: RemovalLimit): ScaleStep[] {
   const { pool } = input;
   const leaving = chooseLeaving({ ...candidates(input, active), pool, active, excess });
-  const why = `${excess} more than the ${pool.spec.replicas} wanted`;
+  const message = `${excess} more than the ${pool.spec.replicas} wanted`;
   const because = rulesOf(pool).kind === 'opportunistic' ? 'SurplusHalted' : 'Surplus';
-  return removal(input, room.take(free(input, leaving)), because, why);
+  return removal(input, room.take(free(input, leaving)), because, message);
 }
 
 /** The members of a role among which a scale-in chooses: the strategy of the pool is that of standby VMs, too. */
@@ -195,16 +195,16 @@ function removal(
   { pool }: ScaleInput,
   chosen: readonly VmView[],
   because: RemovalCause['because'],
-  why: string,
+  message: string,
 ): ScaleStep[] {
-  return keepsDisks(pool) ? leaveDisks(chosen, because, why) : deletion(chosen, false, because, why);
+  return keepsDisks(pool) ? leaveDisks(chosen, because, message) : deletion(chosen, false, because, message);
 }
 
 /** Halts running VMs first: disks are released only once no VMI writes to them. */
-function leaveDisks(chosen: readonly VmView[], because: RemovalCause['because'], why: string): ScaleStep[] {
+function leaveDisks(chosen: readonly VmView[], because: RemovalCause['because'], message: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
-  return [...deletion(halted, true, because, why), ...halting(running, because, why)];
+  return [...deletion(halted, true, because, message), ...halting(running, because, message)];
 }
 
 /** Plans the end of a deleted pool: its VMs are deleted first, or released. */
@@ -222,7 +222,7 @@ export function planDeletion(input: ScaleInput): ScalePlan {
     lost: new Set(vms.filter((vm) => vmiOf(vm)?.nodeLost === true).map(nameOf)),
   };
   const steps = planEnd(end, room);
-  return { ...NOTHING, steps, waiting: room.waiting, wakeAt: room.wakeAt };
+  return { ...NOTHING, steps, waiting: room.waiting, requeueAt: room.requeueAt };
 }
 
 const roomIn = (input: ScaleInput): RemovalLimit => new RemovalLimit(leavingVms(input.vms, input.vmiOf), input);

@@ -22,7 +22,7 @@ interface RemovalCheckInput {
 }
 
 /**
- * Returns why a VM must not leave any more; null if it may. A step may run long after it was planned. If the spec has
+ * Returns why a VM may no longer leave; null if it may. A step may run long after it was planned. If the spec has
  * changed since, only a new plan can decide, because only a plan knows all steps in progress. Steps for the unchanged
  * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
  * removed, whatever became of them: VMs that another client deleted meanwhile may have left too few. Whether the cause
@@ -70,7 +70,7 @@ interface CreationCheckInput {
   made: ReadonlySet<string>;
 }
 
-/** Returns why a VM must not be created any more; null if it may. */
+/** Returns why a VM may no longer be created; null if it may. */
 export function creationBlockedBy({
   generation,
   owner,

@@ -96,13 +96,13 @@ export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
 type Because = RemovalCause['because'];
 
 /** Returns the step that deletes these members; none if there are none. */
-export function deletion(vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep[] {
-  const reason = `delete ${vmNames(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`;
+export function deletion(vms: readonly Leaver[], keepDisks: boolean, because: Because, message: string): RemovalStep[] {
+  const reason = `delete ${vmNames(vms)}${keepDisks ? ' and keep their disks' : ''}: ${message}`;
   return vms.length === 0 ? [] : [{ kind: 'delete', vms: targets(vms), keepDisks, because, reason }];
 }
 
 /** Returns the step that halts these VMs; none if there are none. */
-export function halting(vms: readonly VmView[], because: Because, why: string): RemovalStep[] {
-  const reason = `halt ${vmNames(vms)}, to keep their disks: ${why}`;
+export function halting(vms: readonly VmView[], because: Because, message: string): RemovalStep[] {
+  const reason = `halt ${vmNames(vms)}, to keep their disks: ${message}`;
   return vms.length === 0 ? [] : [{ kind: 'halt', vms: targets(vms), because, reason }];
 }

@@ -1,7 +1,7 @@
 /** What `spreadOut` must know of members. */
 export interface Spreading<T> {
   /** Whether two members have the same rank, so that either may leave before the other. */
-  areEqual: (one: T, other: T) => boolean;
+  areEqual: (a: T, b: T) => boolean;
   /** The node or zone that a member is on; null if it is on none. */
   placeOf: (member: T) => string | null;
   /** Members that don't leave, and count as well. */

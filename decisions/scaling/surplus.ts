@@ -89,9 +89,13 @@ function blockedIn(
   const free = members.filter((vm) => mayLeave(input, vm)).length;
   const count = members.length - wanted - (window.open ? free : 0);
   if (count <= 0) return null;
-  const { reason, why } = window.open ? causes(input, group) : closed(input, group, window);
+  const { reason, message } = window.open ? causes(input, group) : closed(input, group, window);
   const stay = count === 1 ? '1 VM stays that is' : `${count} VMs stay that are`;
-  return { reason, count, sentences: [`${stay} more than the ${wanted} wanted${as}: ${why[0]}`, ...why.slice(1)] };
+  return {
+    reason,
+    count,
+    sentences: [`${stay} more than the ${wanted} wanted${as}: ${message[0]}`, ...message.slice(1)],
+  };
 }
 
 /** Surplus VMs may be the named ones, so none is removed. */
@@ -108,24 +112,24 @@ function closed({ rules }: SurplusInput, { members, wanted }: Group, window: Clo
   const held = kept.length > wanted ? sentence(kept, 'protected from scale-in') : [];
   return {
     reason: 'WaitingForWindow',
-    why: [whyClosed(window, windows, 'spec.scaleInStrategy.proactive.windows'), ...held],
+    message: [whyClosed(window, windows, 'spec.scaleInStrategy.proactive.windows'), ...held],
   };
 }
 
 interface Causes {
   reason: BlockedSurplus['reason'];
   /** What keeps VMs in the pool, a sentence each. */
-  why: string[];
+  message: string[];
 }
 
 function causes({ rules, vmiOf }: SurplusInput, { members, as }: Group): Causes {
   if (rules.kind === 'unmanaged')
-    return { reason: 'Unmanaged', why: [`scale-in is left to users, and the pool has ${namesOf(members)}${as}`] };
+    return { reason: 'Unmanaged', message: [`scale-in is left to users, and the pool has ${namesOf(members)}${as}`] };
   const kept = members.filter((vm) => vm.protected);
   const inUse = rules.kind === 'opportunistic' ? members.filter((vm) => !vm.protected && !isAtRest(vm, vmiOf(vm))) : [];
   return {
     reason: inUse.length > 0 ? 'NotHalted' : 'Protected',
-    why: [...sentence(inUse, 'not halted'), ...sentence(kept, 'protected from scale-in')],
+    message: [...sentence(inUse, 'not halted'), ...sentence(kept, 'protected from scale-in')],
   };
 }
 

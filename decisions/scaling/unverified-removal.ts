@@ -9,7 +9,7 @@ import { hasEnded, type VmiView } from '../views/vmi.ts';
 /** How a member leaves: with its disks, without them, or halted first so that they can be kept. */
 export type WayOut = 'delete' | 'deleteKeepingDisks' | 'halt';
 
-interface RemovalProofInput {
+interface RemovalInput {
   cause: RemovalCause;
   way: WayOut;
   /** Its owner, as the API server has it. */
@@ -28,18 +28,18 @@ export const isAboutVmi = ({ because }: RemovalCause): boolean => because === 'E
  * Returns what speaks against this member's leaving for this cause in this way; null if nothing does. Decided on the
  * member and its owner as they are, whatever the caller says: no word of the caller's deletes a disk.
  */
-export function removalUnverified(input: RemovalProofInput): string | null {
+export function removalUnverified(input: RemovalInput): string | null {
   const { cause, way, vm, isPool } = input;
-  if (vm === null) return way === 'delete' ? memberUnproven(input) : 'a VMI has no disks to keep';
+  if (vm === null) return way === 'delete' ? memberUnverified(input) : 'a VMI has no disks to keep';
   // No VMI may write to disks that are released.
   if (way === 'deleteKeepingDisks' && !vm.deleting && !isHalted(vm))
     return 'it may still run, and its disks are to be kept';
   if (way !== 'delete' && !isPool && cause.because !== 'Terminating') return 'a set keeps no disks';
-  return isPool ? poolVmUnproven(input, vm) : memberUnproven(input);
+  return isPool ? poolVmUnverified(input, vm) : memberUnverified(input);
 }
 
 /** Of members of a set, whose disks go with them. */
-function memberUnproven({ cause: { because }, way, vm, vmi }: RemovalProofInput): string | null {
+function memberUnverified({ cause: { because }, way, vm, vmi }: RemovalInput): string | null {
   switch (because) {
     case 'Ended':
       return (vm === null ? vmi !== undefined && hasEnded(vmi) : vmHasEnded(vm, vmi))
@@ -49,7 +49,7 @@ function memberUnproven({ cause: { because }, way, vm, vmi }: RemovalProofInput)
     case 'OwnerDeleted':
       return null;
     case 'Terminating':
-      return vm !== null ? heldUnproven(way, vm) : 'it is not held for its disks';
+      return vm !== null ? heldUnverified(way, vm) : 'it is not held for its disks';
     case 'SurplusHalted':
     case 'StandbySurplus':
     case 'Named':
@@ -59,10 +59,10 @@ function memberUnproven({ cause: { because }, way, vm, vmi }: RemovalProofInput)
   }
 }
 
-function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInput, vm: VmView): string | null {
+function poolVmUnverified({ cause: { because }, way, owner, vmi }: RemovalInput, vm: VmView): string | null {
   switch (because) {
     case 'Terminating':
-      return heldUnproven(way, vm);
+      return heldUnverified(way, vm);
     case 'Marked':
       if (!vm.removing) return 'it is not labelled as leaving';
       return way === 'delete' ? 'its disks are to be kept' : null;
@@ -75,29 +75,29 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
     case 'Ended':
       return 'no VM leaves a pool for that';
     case 'Named':
-      return disksUnproven(way, owner as StoredPool);
+      return disksUnverified(way, owner as StoredPool);
     case 'SurplusHalted':
       if (!isAtRest(vm, vmi)) return 'it was started';
-      return surplusUnproven(vm, null) ?? disksUnproven(way, owner as StoredPool);
+      return surplusUnverified(vm, null) ?? disksUnverified(way, owner as StoredPool);
     case 'Surplus':
-      return surplusUnproven(vm, null) ?? disksUnproven(way, owner as StoredPool);
+      return surplusUnverified(vm, null) ?? disksUnverified(way, owner as StoredPool);
     case 'StandbySurplus':
-      return surplusUnproven(vm, 'Standby') ?? disksUnproven(way, owner as StoredPool);
+      return surplusUnverified(vm, 'Standby') ?? disksUnverified(way, owner as StoredPool);
   }
 }
 
 /** Without its label, users may take it for a replica. */
 const isKnownExtra = (vm: VmView): boolean => isSurge(vm) && vm.roleLabel === 'Surge';
 
-function surplusUnproven(vm: VmView, role: VmView['role']): string | null {
+function surplusUnverified(vm: VmView, role: VmView['role']): string | null {
   if (vm.protected) return 'it is protected from scale-in';
   return vm.role === role ? null : `it is ${vm.role === null ? 'a replica' : vm.role}`;
 }
 
-const heldUnproven = (way: WayOut, vm: VmView): string | null =>
+const heldUnverified = (way: WayOut, vm: VmView): string | null =>
   way === 'deleteKeepingDisks' && vm.deleting && vm.keepsDisks ? null : 'it is not held for its disks';
 
-const disksUnproven = (way: WayOut, pool: StoredPool): string | null =>
+const disksUnverified = (way: WayOut, pool: StoredPool): string | null =>
   keepsDisks(pool) && way === 'delete' ? 'its disks are to be kept' : null;
 
 /** Reports whether the pool keeps the disks of VMs that leave it. */

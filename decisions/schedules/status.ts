@@ -11,7 +11,7 @@ import type { Times } from './times.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
-interface Standing {
+interface ObservedSchedule {
   schedule: StoredSchedule;
   operations: readonly StoredOperation[];
   active: readonly StoredOperation[];
@@ -22,8 +22,8 @@ interface Standing {
   now: number;
 }
 
-export function scheduleStatus(standing: Standing): ScheduleStatus {
-  const { schedule, operations, active, times, now } = standing;
+export function scheduleStatus(observed: ObservedSchedule): ScheduleStatus {
+  const { schedule, operations, active, times, now } = observed;
   const { generation: observedGeneration = 0 } = schedule.metadata;
   const { since, last, next, missed } = times;
   const ends = operations.filter(hasSucceeded).map(({ status }) => Date.parse(status!.completionTime!));
@@ -36,9 +36,9 @@ export function scheduleStatus(standing: Standing): ScheduleStatus {
     ...(last === null ? {} : { lastScheduleTime: text(last) }),
     ...(succeeded === -Infinity ? {} : { lastSuccessfulTime: text(succeeded) }),
     ...(next === null ? {} : { nextScheduleTime: text(next) }),
-    ...(missed === null ? {} : { lastMissed: { time: text(missed.time), why: cut(missed.why) } }),
+    ...(missed === null ? {} : { lastMissed: { time: text(missed.time), message: cut(missed.message) } }),
     ...(names.length === 0 ? {} : { active: names.slice(0, MAX_ACTIVE_TOLD) }),
-    conditions: conditionsOf(standing).map((condition) => ({
+    conditions: conditionsOf(observed).map((condition) => ({
       ...withTime(schedule, condition, text(now)),
       observedGeneration,
     })),
@@ -49,9 +49,9 @@ export function scheduleStatus(standing: Standing): ScheduleStatus {
 const text = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z');
 const cut = (message: string): string => message.slice(0, MESSAGE_LENGTH);
 
-function conditionsOf(standing: Standing): ScheduleCondition[] {
-  const { schedule, fault, refusal } = standing;
-  const succeeded = succeededCondition(standing);
+function conditionsOf(observed: ObservedSchedule): ScheduleCondition[] {
+  const { schedule, fault, refusal } = observed;
+  const succeeded = succeededCondition(observed);
   const rest = succeeded === null ? [] : [succeeded];
   const stalls = (reason: 'InvalidSchedule' | 'OperationRefused', message: string): ScheduleCondition[] => [
     { type: 'Ready', status: 'False', reason, message: cut(message) },
@@ -62,20 +62,20 @@ function conditionsOf(standing: Standing): ScheduleCondition[] {
   if (schedule.spec.suspend === true)
     return [{ type: 'Ready', status: 'True', reason: 'Suspended', message: 'spec.suspend is true' }, ...rest];
   if (refusal !== null) return stalls('OperationRefused', refusal);
-  return [{ type: 'Ready', status: 'True', reason: 'Scheduled', message: messageOf(standing) }, ...rest];
+  return [{ type: 'Ready', status: 'True', reason: 'Scheduled', message: messageOf(observed) }, ...rest];
 }
 
-function messageOf({ times: { due, next }, active }: Standing): string {
+function messageOf({ times: { due, next }, active }: ObservedSchedule): string {
   if (due !== null && active.length > 0)
     return `the operation for ${text(due)} waits for the end of ${active[0]!.metadata.name}`;
   return next === null ? 'no more operations are made' : `the next operation is made at ${text(next)}`;
 }
 
 /** What became of the last time; null if there was none. */
-function succeededCondition({ schedule, operations, times }: Standing): ScheduleCondition | null {
+function succeededCondition({ schedule, operations, times }: ObservedSchedule): ScheduleCondition | null {
   const { last, missed } = times;
   if (missed !== null && missed.time > (last ?? -Infinity))
-    return succeeded('False', 'Missed', `${text(missed.time)}: ${missed.why}`);
+    return succeeded('False', 'Missed', `${text(missed.time)}: ${missed.message}`);
   const newest = operations.find((one) => timeOf(schedule, one) === last);
   if (newest === undefined) return earlier(schedule);
   const { name } = newest.metadata;

@@ -9,7 +9,7 @@ import { effectiveSince } from './since.ts';
 /** A time for which no operation was made, in milliseconds since the epoch. */
 export interface Missed {
   time: number;
-  why: string;
+  message: string;
 }
 
 /** How a schedule stands; all times in milliseconds since the epoch. */
@@ -82,10 +82,10 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
   const newest = passed(now);
   const due = newest !== null && newest > Math.max(...made) ? newest : null;
   if (due !== null && now > due + deadlineMs(schedule))
-    return { ...still, next, missed: { time: due, why: whyLate(input, due) } };
+    return { ...still, next, missed: { time: due, message: whyLate(input, due) } };
   const earlier = newest === null ? null : passed(newest - 1);
   const isMissed = earlier !== null && !made.includes(earlier);
-  const missed = isMissed ? { time: earlier, why: 'the next time came before its operation could be made' } : told;
+  const missed = isMissed ? { time: earlier, message: 'the next time came before its operation could be made' } : told;
   return { ...still, next, due, missed };
 }
 

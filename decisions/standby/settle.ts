@@ -20,7 +20,7 @@ type SettleInput = Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoff
 export interface Settling {
   steps: SettleStep[];
   /** When the next VM may be paused by the passing of time alone; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /**
@@ -32,17 +32,17 @@ export function settleStandby(input: SettleInput): Settling {
   const { pool, vms, vmiOf, busy } = input;
   const { state } = standbyRules(pool.spec);
   const byAct: Record<SettleAct, StandbyVm[]> = { pause: [], start: [], stop: [] };
-  let wakeAt: number | null = null;
+  let requeueAt: number | null = null;
   for (const vm of refusedLast(vms.filter(isStandby), nameOf, refusedOf(input, 'FailedStandby'))) {
     if (!isActive(vm) || whyNotNow(vm, liveVmi(vmiOf(vm))) !== null || busy.has(vm.name)) continue;
     if (vm.standby !== state) byAct[state === 'Paused' ? 'start' : 'stop'].push(vm);
     else if (state === 'Paused') {
       const at = pausableAt(input, vm);
       if (at !== null && at <= input.now) byAct.pause.push(vm);
-      else wakeAt = earlier(wakeAt, at);
+      else requeueAt = earlier(requeueAt, at);
     }
   }
-  return { steps: stepsOf(byAct, allowanceOf(input, 'FailedStandby')), wakeAt };
+  return { steps: stepsOf(byAct, allowanceOf(input, 'FailedStandby')), requeueAt };
 }
 
 /** When the VM's VMI has been ready for long enough; null if it is not to be paused. */

@@ -43,7 +43,7 @@ export function surgeNeed(context: RolloutContext, { state, revision, free, ...r
   const next = goesOn ? Math.max(Math.min(costly, stepRoom ?? Infinity), 0) + queued.length : 0;
   const begun = input.batches.flatMap(({ vms }) => vms).filter(({ name, wasDown }) => !wasDown && unsettled.has(name));
   const minReadyMs = minReadyMsOf(input.pool);
-  for (const vm of surge) waits.wake(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);
+  for (const vm of surge) waits.requeue(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);
   return {
     wanted: Math.min(maxSurgeOf(input.pool), next + begun.length),
     grows: next > 0 && !input.held,

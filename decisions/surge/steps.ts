@@ -30,7 +30,7 @@ type SurgeInput = Pick<
 export interface SurgeSteps {
   steps: PoolStep[];
   /** When to look again; milliseconds since the epoch. */
-  wakeAt: number | null;
+  requeueAt: number | null;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface SurgeSteps {
  */
 export function surgeSteps(input: SurgeInput): SurgeSteps {
   const { pool, vms, vmiOf, inProgress, need } = input;
-  if (pool.metadata.deletionTimestamp !== undefined) return { steps: [], wakeAt: null };
+  if (pool.metadata.deletionTimestamp !== undefined) return { steps: [], requeueAt: null };
   const going = new Set([...inProgress.deleting, ...input.leaving]);
   const staying = inOrder(
     input,
@@ -48,8 +48,8 @@ export function surgeSteps(input: SurgeInput): SurgeSteps {
   const isOfNoUse = (vm: SurgeVm): boolean => need.grows && !isReady(vm, vmiOf(vm)) && vm.revision !== need.revision;
   const others = staying.filter((vm) => !isOfNoUse(vm));
   const leaving = [...staying.filter(isOfNoUse), ...others.slice(0, Math.max(others.length - need.wanted, 0))];
-  const { may, wakeAt } = thatMayLeave(input, leaving);
-  return { steps: [...departures(input, may), ...creations(input, missingOf(need, vms))], wakeAt };
+  const { may, requeueAt } = thatMayLeave(input, leaving);
+  return { steps: [...departures(input, may), ...creations(input, missingOf(need, vms))], requeueAt };
 }
 
 /** A terminating VM still holds its place: there are never more than `maxSurge`. */
@@ -64,8 +64,8 @@ function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): Su
 }
 
 /** Returns the extra VMs that the disruption budget lets go, and users don't keep. */
-function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; wakeAt: number | null } {
-  if (leaving.length === 0) return { may: [], wakeAt: null };
+function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; requeueAt: number | null } {
+  if (leaving.length === 0) return { may: [], requeueAt: null };
   const { pool, vms, vmiOf, now, need, inProgress } = input;
   const acting = [...need.unsettled, ...inProgress.deleting];
   const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
@@ -78,7 +78,7 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
     budget.take(vm);
     may.push(vm);
   }
-  return { may, wakeAt: may.length < free.length ? budget.againAt : null };
+  return { may, requeueAt: may.length < free.length ? budget.againAt : null };
 }
 
 function departures(input: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {

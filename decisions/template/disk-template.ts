@@ -33,10 +33,10 @@ export function sizeOf(template: DiskTemplate): string | null {
 export function withSize(template: DiskTemplate, size: string): DiskTemplate {
   const spec = template['spec'] as Json;
   const claim = CLAIMS.find((key) => isObject(spec[key])) ?? 'storage';
-  const asked = (spec[claim] ?? {}) as Json;
-  const resources = (asked['resources'] ?? {}) as Json;
+  const claimSpec = (spec[claim] ?? {}) as Json;
+  const resources = (claimSpec['resources'] ?? {}) as Json;
   const requests = { ...(resources['requests'] as Json | undefined), storage: size };
-  return { ...template, spec: { ...spec, [claim]: { ...asked, resources: { ...resources, requests } } } };
+  return { ...template, spec: { ...spec, [claim]: { ...claimSpec, resources: { ...resources, requests } } } };
 }
 
 /**
@@ -105,7 +105,7 @@ export function recreatedDisks(from: VmTemplate, to: VmTemplate): string[] {
   const before = diskTemplates(from.spec);
   return [...diskTemplates(to.spec)].flatMap(([name, template]) => {
     const old = before.get(name);
-    const why = old === undefined ? null : whyRecreated(old, template);
-    return why === null ? [] : [`disk ${name}: ${why}`];
+    const message = old === undefined ? null : whyRecreated(old, template);
+    return message === null ? [] : [`disk ${name}: ${message}`];
   });
 }

@@ -119,7 +119,7 @@ export interface VmView {
   /**
    * KubeVirt's RestartRequired condition: since when (milliseconds since the epoch, null if it doesn't say), and why.
    */
-  restartRequired: { since: number | null; why: string } | null;
+  restartRequired: { since: number | null; message: string } | null;
   /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
   changingState: boolean;
   /**

@@ -13,7 +13,7 @@ export interface Expansion {
   to: VmTemplate;
 }
 
-type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
+type LiveProgress = { state: 'done' } | { state: 'refused'; message: string } | { state: 'waiting'; for: string };
 
 /**
  * Returns why this running VMI can't be brought to `to`, judged by the limits that it was started with; null if it
@@ -21,7 +21,7 @@ type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { st
  * RestartRequired, and in `liveProgress`.
  */
 export function liveRefusal(to: VmTemplate, vmi: VmiView, from?: VmTemplate): string | null {
-  const refused = sizeRefusals(to, vmi, from).find((why) => why !== null);
+  const refused = sizeRefusals(to, vmi, from).find((message) => message !== null);
   const plugs = from !== undefined && !vmi.migratable && plugsInterfaces(from, to) > 0;
   return refused ?? (plugs ? NO_INTERFACES : null);
 }
@@ -39,7 +39,7 @@ function sizeRefusals(to: VmTemplate, vmi: VmiView, from: VmTemplate | undefined
 export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): boolean {
   const refusals = sizeRefusals(to, vmi, from);
   const moves = placementOf(vmiSpecOf(from.spec)) !== placementOf(vmiSpecOf(to.spec));
-  return refusals.length > 0 && !moves && refusals.every((why) => why !== null);
+  return refusals.length > 0 && !moves && refusals.every((message) => message !== null);
 }
 
 /**
@@ -71,7 +71,7 @@ export function liveProgress(vm: VmView, vmi: VmiView, expansion?: Expansion): L
   if (missing === null) return { state: 'done' };
   const { restartRequired } = vm;
   if (restartRequired !== null)
-    return { state: 'refused', why: restartRequired.why || 'KubeVirt says that the change needs a restart' };
+    return { state: 'refused', message: restartRequired.message || 'KubeVirt says that the change needs a restart' };
   return { state: 'waiting', for: missing };
 }
 
@@ -128,9 +128,9 @@ const NOT_MIGRATABLE = 'the VMI cannot be migrated, and KubeVirt changes sockets
 /** Compares with the VM, not with a template: what a user has changed or added stays. */
 function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | undefined): string | null {
   const { cpu, memory, placement } = vmi;
-  const stands = refersTo(spec) === refersTo(expansion?.of.spec) ? vmiSpecOf(expansion?.to.spec) : undefined;
+  const expanded = refersTo(spec) === refersTo(expansion?.of.spec) ? vmiSpecOf(expansion?.to.spec) : undefined;
   const own = wantedOf(spec);
-  const of = wantedOf({ template: { spec: stands } });
+  const of = wantedOf({ template: { spec: expanded } });
   const [sockets, guest] = [own.sockets ?? of.sockets, own.guest ?? of.guest];
   const hasSockets = cpu.current === null ? cpu.sockets === sockets : cpu.current === sockets;
   if (sockets !== null && !hasSockets)
@@ -143,7 +143,7 @@ function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | unde
       : `KubeVirt to ask for ${guest} of memory`;
   const device = missingDevice(asObject(vmiSpecOf(spec)), vmi);
   if (device !== null) return device;
-  const wanted = { ...asObject(stands), ...asObject(vmiSpecOf(spec)) };
+  const wanted = { ...asObject(expanded), ...asObject(vmiSpecOf(spec)) };
   return placement === placementOf(wanted) ? null : 'KubeVirt to take over node selector, affinity and tolerations';
 }
 

@@ -14,9 +14,9 @@ export type UpdateProgress =
   /** The running VMI has taken the change; its revision label doesn't say so yet. */
   | { state: 'applied' }
   /** The VMI needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
-  | { state: 'refused'; why: string }
+  | { state: 'refused'; message: string }
   /** It can't get there: another try would end the same. */
-  | { state: 'failed'; why: string }
+  | { state: 'failed'; message: string }
   /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
 
@@ -67,7 +67,7 @@ function progressOfVmi(
   const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
     return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
-  // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
+  // If the VM is no longer meant to run, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return waitingFor('its VMI, which has failed');
   return progressOfRestart({ vm, vmi, isNew, minReadyMs, now });
@@ -77,8 +77,8 @@ function progressOfVmi(
 function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
   if (vm.changingState) return waitingFor('its restart');
   return isStartedFrom(vm, live)
-    ? { state: 'failed', why: otherLabel(live) }
-    : { state: 'refused', why: 'it was started with its old spec' };
+    ? { state: 'failed', message: otherLabel(live) }
+    : { state: 'refused', message: 'it was started with its old spec' };
 }
 
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
@@ -105,7 +105,7 @@ interface RestartProgressInput {
   now: number;
 }
 
-/** Reports whether a VM that is being restarted is available again, or need not run any more. */
+/** Reports whether a VM that is being restarted is available again, or no longer needs to run. */
 export function progressOfRestart(input: RestartProgressInput): Extract<UpdateProgress, { state: 'well' | 'waiting' }> {
   const { vm, vmi, isNew, minReadyMs, now } = input;
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
@@ -114,8 +114,8 @@ export function progressOfRestart(input: RestartProgressInput): Extract<UpdatePr
   if (live === undefined && heldBy !== null) return waitingFor(`its last VMI to go: the finalizer ${heldBy} holds it`);
   if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}`);
   if (!isNew(live)) return waitingFor('its restart');
-  const why = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
-  if (!isReady(vm, live)) return waitingFor(`it to be ready${why}`);
+  const message = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
+  if (!isReady(vm, live)) return waitingFor(`it to be ready${message}`);
   const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }

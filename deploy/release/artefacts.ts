@@ -18,7 +18,7 @@ export interface ArtefactOptions {
 /** What a step has done, or, if it was skipped, why. */
 export type Outcome = string | { skipped: string };
 
-const skipped = (why: string): Outcome => ({ skipped: why });
+const skipped = (message: string): Outcome => ({ skipped: message });
 
 export function npmPackage({ source, out, version }: ArtefactOptions): Outcome {
   const folder = join(out, 'package');

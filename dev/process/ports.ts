@@ -21,7 +21,7 @@ const QUIET_ATTEMPTS = 20;
  */
 export async function choosePorts(
   names: readonly PortName[],
-  asked: Partial<StackPorts>,
+  requested: Partial<StackPorts>,
   last: Partial<StackPorts>,
 ): Promise<Partial<StackPorts>> {
   const held: Server[] = [];
@@ -41,7 +41,7 @@ export async function choosePorts(
   try {
     const chosen: Partial<StackPorts> = {};
     for (const name of names) {
-      const port = asked[name];
+      const port = requested[name];
       if (port === undefined) continue;
       const taken = await take(port);
       if (taken === undefined)

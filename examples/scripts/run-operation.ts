@@ -8,7 +8,7 @@ import { Client, Connection } from '@temporalio/client';
  * [--namespace NAMESPACE] [--cluster CLUSTER]`. The exit code is 0 if all that was asked for is done, else 1.
  *
  * A worker does so by itself for each operation that is made. A script of yours may, too, such as a pipeline that has
- * Temporal's client anyway and wants the result of the workflow. Temporal alone is no way around Kubernetes: the
+ * Temporal's client anyway and wants the result of the workflow. Temporal does not bypass Kubernetes: the
  * workflow does what the object says that its name and UID stand for, and the API server has checked that object.
  *
  * Finds the cluster by KUBECONFIG, and Temporal by TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.

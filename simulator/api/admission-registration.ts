@@ -181,7 +181,7 @@ const seenByVmi = {
 };
 
 /** KubeVirt accepts a VM without memory, because an instance type may set it, but refuses such a VMI. */
-const asksForMemory = {
+const memoryRule = {
   expression:
     'object.spec.domain.?memory.?guest.hasValue() || object.spec.domain.?memory.?hugepages.hasValue() || ' +
     "object.spec.domain.?resources.?requests[?'memory'].hasValue()",
@@ -232,7 +232,7 @@ const checks = [
     name: 'new-virtualmachineinstances',
     resource: 'virtualmachineinstances',
     operations: ['CREATE'],
-    validations: [asksForMemory, ...quantityRules('object.spec')],
+    validations: [memoryRule, ...quantityRules('object.spec')],
     conditions: [],
   }),
 ];

@@ -77,8 +77,8 @@ export function admitMigration(
   vmi: VirtualMachineInstance | undefined,
   other: Stored<Migration> | undefined,
 ): JsonPatch {
-  const why = whyRefused(request.object as Migration, vmi, other);
-  if (why !== undefined) throw new Denied(why);
+  const message = whyRefused(request.object as Migration, vmi, other);
+  if (message !== undefined) throw new Denied(message);
   const { metadata } = admitted(request.object as Migration);
   return [{ op: 'add', path: '/metadata', value: metadata }];
 }

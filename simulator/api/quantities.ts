@@ -18,9 +18,11 @@ export function quantityRules(vmi: string): { expression: string; message: strin
     (field) => `!has(${domain}.memory) || !has(${memory}.${field}) || ${isQuantity(`${memory}.${field}`)}`,
   );
   const pages = `!has(${domain}.memory) || !has(${memory}.hugepages) || !has(${memory}.hugepages.pageSize) || ${isQuantity(`${memory}.hugepages.pageSize`)}`;
-  const asked = ['requests', 'limits'].map((field) => `!has(${domain}.resources) || ${amounts(resources, field)}`);
+  const resourceRules = ['requests', 'limits'].map(
+    (field) => `!has(${domain}.resources) || ${amounts(resources, field)}`,
+  );
   const disks = `${vmi}.?volumes.orValue([]).all(volume, !has(volume.emptyDisk) || ${isQuantity('volume.emptyDisk.capacity')})`;
-  return [...sizes, pages, ...asked, disks].map((expression) => ({ expression, message }));
+  return [...sizes, pages, ...resourceRules, disks].map((expression) => ({ expression, message }));
 }
 
 /** The same for the disks that a VM has made. */

@@ -99,8 +99,8 @@ async function migrate({ vms, vmis, migrations, client }: Cluster, call: Subreso
   const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
   const spec = { vmiName: call.name, ...(added === undefined ? {} : { addedNodeSelector: added }) };
   const migration = newMigration({ generateName: 'kubevirt-migrate-vm-', namespace: call.namespace }, spec);
-  const why = whyRefused(migration, vmi, await inFlight(client, migrations, call.namespace, call.name));
-  if (why !== undefined) throw new Refusal(500, why);
+  const message = whyRefused(migration, vmi, await inFlight(client, migrations, call.namespace, call.name));
+  if (message !== undefined) throw new Refusal(500, message);
   await client.create<Migration>(migrations.resource, migration, { dryRun: isDryRun(call) });
 }
 

@@ -67,12 +67,12 @@ export class MigrationController extends Controller {
 
   /** Releases migrations that have ended, and deletes all but the newest. */
   async #tidy(over: readonly Stored<Migration>[]): Promise<void> {
-    for (const migration of over) await this.#letGo(migration);
+    for (const migration of over) await this.#dropFinalizer(migration);
     const kept = over.filter((migration) => !isDeleting(migration));
     for (const migration of kept.slice(0, Math.max(kept.length - KEPT, 0))) await this.#remove(migration);
   }
 
-  async #letGo(migration: Stored<Migration>): Promise<void> {
+  async #dropFinalizer(migration: Stored<Migration>): Promise<void> {
     if (!hasFinalizer(migration, MIGRATION_FINALIZER)) return;
     await ignoreStale(removeFinalizer(this.cluster, this.cluster.migrations, migration, MIGRATION_FINALIZER));
   }
@@ -128,7 +128,7 @@ export class MigrationController extends Controller {
   }
 
   async #delete(migration: Stored<Migration>): Promise<undefined> {
-    await this.#letGo(migration);
+    await this.#dropFinalizer(migration);
     await this.#remove(migration);
   }
 

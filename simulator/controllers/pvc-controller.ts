@@ -74,16 +74,16 @@ export class ClaimController extends Controller {
  */
 function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
   const { capacity, phase, conditions } = claim.status ?? {};
-  const asked = claim.spec.resources?.requests?.['storage'];
-  if (phase !== 'Bound' || asked === undefined || capacity?.['storage'] === undefined) return {};
-  if (quantityToNumber(asked) <= quantityToNumber(capacity['storage'])) return {};
-  const due = since(String(asked)) + (durationOf(claim.metadata, SimulatorAnnotation.growTime) ?? GROW_MS);
+  const requested = claim.spec.resources?.requests?.['storage'];
+  if (phase !== 'Bound' || requested === undefined || capacity?.['storage'] === undefined) return {};
+  if (quantityToNumber(requested) <= quantityToNumber(capacity['storage'])) return {};
+  const due = since(String(requested)) + (durationOf(claim.metadata, SimulatorAnnotation.growTime) ?? GROW_MS);
   if (now < due) return { wait: due - now };
   if (!isOn(claim.metadata, SimulatorAnnotation.growFails))
-    return { next: { capacity: { storage: asked }, conditions: null, allocatedResourceStatuses: null } };
+    return { next: { capacity: { storage: requested }, conditions: null, allocatedResourceStatuses: null } };
   if (conditions !== undefined && conditions.length > 0) return {};
   const time = timestamp(now);
-  const message = `the storage has no room for ${asked}`;
+  const message = `the storage has no room for ${requested}`;
   const error = {
     type: 'ControllerResizeError',
     status: 'True',

@@ -79,7 +79,7 @@ export class VmiController extends Controller {
           .catch((error: unknown) => log.warn(`the crash of ${key} is not told: ${(error as Error).message}`));
       return 0;
     }
-    return move.wakeAt === undefined ? undefined : move.wakeAt - now;
+    return move.nextMoveAt === undefined ? undefined : move.nextMoveAt - now;
   }
 
   #surroundings(vmi: Vmi, now: number): Surroundings {
@@ -87,8 +87,8 @@ export class VmiController extends Controller {
     const { namespace, name } = vmi.metadata;
     const vm = vms.get(`${namespace}/${name}`);
     const owned = vm !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid;
-    const asked = vmi.spec.domain.machine?.type || defaultMachineType(kubevirt, vmi.spec.architecture);
-    const machineType = resolveMachineType(asked, kubevirt);
+    const requestedType = vmi.spec.domain.machine?.type || defaultMachineType(kubevirt, vmi.spec.architecture);
+    const machineType = resolveMachineType(requestedType, kubevirt);
     const nodeName = vmi.status?.nodeName;
     const node = nodeName === undefined ? undefined : nodes.get(nodeName);
     return {
@@ -98,7 +98,7 @@ export class VmiController extends Controller {
       lacksSource: this.#lacksSource(vmi),
       node:
         nodeName === undefined
-          ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, vmi.spec, asked))
+          ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, vmi.spec, requestedType))
           : undefined,
       nodeGone: nodeName !== undefined && node === undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isLost(node)),

@@ -17,7 +17,7 @@ export interface Rollout {
 }
 
 /** The result for one field, or for several fields that belong together. */
-type Step = { spec: VmiSpec } | { why: string } | { failure: { reason: string; message: string } };
+type Step = { spec: VmiSpec } | { message: string } | { failure: { reason: string; message: string } };
 type Take = (wanted: VmiSpec, vmi: VirtualMachineInstance, now: VmiSpec) => Step;
 
 export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
@@ -28,21 +28,23 @@ export function planRollout(
   vmi: VirtualMachineInstance,
   liveUpdate: boolean,
 ): Rollout {
-  if (isTemplateChanged(vmi, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
+  if (isTemplateChanged(vmi, template, liveUpdate)) return { restartRequired: { message: NOT_LIVE }, live: undefined };
   if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: undefined };
   let { spec } = vmi;
-  let why: string | undefined;
+  let message: string | undefined;
   for (const take of [takeSockets, takePlacement, takeTolerations, takeMemory]) {
     const step = take(template.spec, vmi, spec);
-    if ('failure' in step) return { restartRequired: required(why), live: changed(vmi, spec), failure: step.failure };
-    if ('why' in step) why ??= step.why;
+    if ('failure' in step)
+      return { restartRequired: required(message), live: changed(vmi, spec), failure: step.failure };
+    if ('message' in step) message ??= step.message;
     else spec = step.spec;
   }
-  return { restartRequired: required(why), live: changed(vmi, spec) };
+  return { restartRequired: required(message), live: changed(vmi, spec) };
 }
 
 /** KubeVirt removes this condition and sets it again, with a new time, each time it reconciles the VM. */
-const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, isNew: true });
+const required = (message: string | undefined): RestartRequired =>
+  message === undefined ? 'none' : { message, isNew: true };
 
 const changed = ({ spec }: VirtualMachineInstance, now: VmiSpec): VmiSpec | undefined =>
   isDeepStrictEqual(spec, now) ? undefined : now;
@@ -62,8 +64,8 @@ const takeSockets: Take = (wanted, vmi, now) => {
       },
     };
   if (sockets > maxSockets)
-    return { why: "CPU sockets updated in template spec to a value higher than what's available" };
-  if (sockets < current) return { why: 'Reduction of CPU socket count requires a restart' };
+    return { message: "CPU sockets updated in template spec to a value higher than what's available" };
+  if (sockets < current) return { message: 'Reduction of CPU socket count requires a restart' };
   return { spec: { ...now, domain: { ...now.domain, cpu: { ...cpu, sockets } } } };
 };
 
@@ -97,10 +99,12 @@ const takeMemory: Take = (wanted, vmi, now) => {
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};
   if (guest === undefined || current === undefined || guestCurrent === undefined) return { spec: now };
   if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
-    return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
+    return { message: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
   if (quantityToNumber(guest) === quantityToNumber(current)) return { spec: now };
-  if (!isTrue(vmi, 'LiveMigratable')) return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
-  if (maxGuest === undefined) return { why: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
+  if (!isTrue(vmi, 'LiveMigratable'))
+    return { message: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
+  if (maxGuest === undefined)
+    return { message: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
   const failure = busy(vmi, 'HotMemoryChange', 'memory');
   if (failure !== undefined)
     return {
@@ -110,9 +114,9 @@ const takeMemory: Take = (wanted, vmi, now) => {
       },
     };
   const fixed = whyFixed(wanted.domain, maxGuest);
-  if (fixed !== undefined) return { why: `memory hotplug not supported, ${fixed}` };
+  if (fixed !== undefined) return { message: `memory hotplug not supported, ${fixed}` };
   if (guestAtBoot !== undefined && quantityToNumber(guest) < quantityToNumber(guestAtBoot))
-    return { why: `${MEMORY} to a value lower than what the VM started with` };
+    return { message: `${MEMORY} to a value lower than what the VM started with` };
   return { spec: { ...now, domain: { ...now.domain, memory: { ...now.domain.memory, guest } } } };
 };
 

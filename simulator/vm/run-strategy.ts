@@ -23,33 +23,33 @@ export function runStrategyOf({ spec }: VirtualMachine): RunStrategy {
 }
 
 /** Only the first request counts: later ones wait for it. */
-const asksToStart = (vm: VirtualMachine): boolean => vm.status?.stateChangeRequests?.[0]?.action === 'Start';
+const isStartRequested = (vm: VirtualMachine): boolean => vm.status?.stateChangeRequests?.[0]?.action === 'Start';
 
-function asksToStop(vm: VirtualMachine, vmi: VirtualMachineInstance): boolean {
+function isStopRequested(vm: VirtualMachine, vmi: VirtualMachineInstance): boolean {
   const first = vm.status?.stateChangeRequests?.[0];
   return first?.action === 'Stop' && first.uid === vmi.metadata.uid;
 }
 
 /** Reports whether the requested start should leave the VMI paused. */
-export const asksToStartPaused = (vm: VirtualMachine): boolean =>
-  asksToStart(vm) && vm.status?.stateChangeRequests?.[0]?.data?.['paused'] === 'true';
+export const isPausedStartRequested = (vm: VirtualMachine): boolean =>
+  isStartRequested(vm) && vm.status?.stateChangeRequests?.[0]?.data?.['paused'] === 'true';
 
 export function nextStep(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, now: number): Step {
   const strategy = runStrategyOf(vm);
   switch (strategy) {
     case 'Always':
       if (vmi === undefined) return startUnlessHeldBack(vm, now);
-      return asksToStop(vm, vmi) || isFinal(vmi) ? stop(vmi) : NOTHING;
+      return isStopRequested(vm, vmi) || isFinal(vmi) ? stop(vmi) : NOTHING;
     case 'RerunOnFailure':
       return vmi === undefined ? rerun(vm, now) : rerunOver(vm, vmi);
     case 'Once':
       return vmi === undefined ? START : NOTHING;
     case 'Manual':
-      if (vmi === undefined) return asksToStart(vm) ? START : NOTHING;
-      return asksToStop(vm, vmi) ? stop(vmi) : NOTHING;
+      if (vmi === undefined) return isStartRequested(vm) ? START : NOTHING;
+      return isStopRequested(vm, vmi) ? stop(vmi) : NOTHING;
     case 'Halted':
       if (vmi !== undefined) return stop(vmi);
-      return asksToStart(vm) ? { do: 'become-always' } : NOTHING;
+      return isStartRequested(vm) ? { do: 'become-always' } : NOTHING;
     case 'WaitAsReceiver':
       return NOTHING;
   }
@@ -77,12 +77,13 @@ function startUnlessHeldBack(vm: VirtualMachine, now: number): Step {
 
 /** Without a VMI, a rerun needs a request, or a run strategy that has just changed to RerunOnFailure. */
 function rerun(vm: VirtualMachine, now: number): Step {
-  if (!asksToStart(vm) && vm.status?.runStrategy === 'RerunOnFailure') return NOTHING;
+  if (!isStartRequested(vm) && vm.status?.runStrategy === 'RerunOnFailure') return NOTHING;
   return startUnlessHeldBack(vm, now);
 }
 
 function rerunOver(vm: VirtualMachine, vmi: VirtualMachineInstance): Step {
   if (isDeleting(vmi)) return NOTHING;
-  if (phaseOf(vmi) === 'Failed') return asksToStart(vm) || asksToStop(vm, vmi) ? STOP : { do: 'request-start' };
-  return asksToStop(vm, vmi) || isFinal(vmi) ? STOP : NOTHING;
+  if (phaseOf(vmi) === 'Failed')
+    return isStartRequested(vm) || isStopRequested(vm, vmi) ? STOP : { do: 'request-start' };
+  return isStopRequested(vm, vmi) || isFinal(vmi) ? STOP : NOTHING;
 }

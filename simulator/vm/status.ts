@@ -15,7 +15,7 @@ import { withVolumeMigration } from './volume-migration.ts';
 /**
  * What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass.
  */
-export type RestartRequired = 'kept' | 'none' | { why: string; isNew?: true };
+export type RestartRequired = 'kept' | 'none' | { message: string; isNew?: true };
 
 export interface ResourceVersions extends Chance {
   vm: VirtualMachine;
@@ -85,7 +85,7 @@ function conditionsOf({ vm, vmi, restartRequired, failure, now }: ResourceVersio
   if (failure !== undefined)
     wanted.push({ type: 'Failure', status: 'True', ...failure, lastProbeTime: null, lastTransitionTime: time });
   if (typeof restartRequired === 'object') {
-    const message = restartRequired.why;
+    const message = restartRequired.message;
     wanted.push({ type: 'RestartRequired', status: 'True', message, lastProbeTime: null, lastTransitionTime: time });
   }
   for (const condition of vmi?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);

@@ -7,7 +7,7 @@ import { vmOwner } from '../objects/vm-owner.ts';
 import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { startedFrom } from '../vm/applied-template.ts';
 import { withHotplugCapacity } from '../vm/hotplug-capacity.ts';
-import { asksToStartPaused } from '../vm/run-strategy.ts';
+import { isPausedStartRequested } from '../vm/run-strategy.ts';
 
 /** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */
 export function withDefaults(spec: VmiSpec, machineType: string, uuid: string): VmiSpec {
@@ -54,7 +54,7 @@ export function vmiOf(
       ownerReferences: [vmOwner({ name, uid })],
       finalizers: [VM_CONTROLLER_FINALIZER, VMI_FINALIZER],
     },
-    spec: { ...spec, ...(asksToStartPaused(machine) ? { startStrategy: 'Paused' } : {}) },
+    spec: { ...spec, ...(isPausedStartRequested(machine) ? { startStrategy: 'Paused' } : {}) },
     status: pending(spec, now),
   };
 }

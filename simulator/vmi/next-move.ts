@@ -41,7 +41,7 @@ export interface Surroundings {
 /** The VMI as it should be now (the same object if nothing changes), and when to look again. */
 export interface Move {
   vmi: Vmi;
-  wakeAt?: number;
+  nextMoveAt?: number;
 }
 
 const BOOT_MS = 1000;
@@ -99,7 +99,7 @@ function boot(vmi: Vmi, around: Surroundings): Move {
   if (around.nodeGone) return { vmi: givenUp(vmi) };
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const due = around.since + (durationOf(vmi.metadata, SimulatorAnnotation.bootTime) ?? BOOT_MS);
-  if (around.now < due) return { vmi, wakeAt: due };
+  if (around.now < due) return { vmi, nextMoveAt: due };
   if (around.failing) return { vmi: entered(vmi, 'Failed', around.now) };
   const { spec, status } = vmi;
   const booted: Vmi = { ...vmi, status: { ...status, machine: { type: around.machineType } } };
@@ -121,7 +121,7 @@ function run(vmi: Vmi, around: Surroundings): Move {
   }
   const running = withBackup(withIoError(vmi, around.now), around.now);
   const plugged = withHotplugConditions(withReadiness(running, around.now));
-  return { vmi: withMigratability(plugged, around), ...(ends === Infinity ? {} : { wakeAt: ends }) };
+  return { vmi: withMigratability(plugged, around), ...(ends === Infinity ? {} : { nextMoveAt: ends }) };
 }
 
 function ended(vmi: Vmi, now: number): Vmi {
@@ -189,7 +189,7 @@ function shutDown(vmi: Vmi, around: Surroundings): Move {
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const grace = (vmi.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000;
   const due = around.since + Math.min(durationOf(vmi.metadata, SimulatorAnnotation.stopTime) ?? STOP_MS, grace);
-  if (around.now < due) return { vmi: terminating(vmi, around.now), wakeAt: due };
+  if (around.now < due) return { vmi: terminating(vmi, around.now), nextMoveAt: due };
   return { vmi: released(entered(vmi, 'Succeeded', around.now), around) };
 }
 

@@ -13,7 +13,7 @@ import { until } from './fleet.ts';
  */
 export async function pauseUntilContinuedAsNew(handle: WorkflowHandle): Promise<void> {
   const { runId } = await handle.describe();
-  for (let n = 0; n < 5; n++) await handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
+  for (let n = 0; n < 5; n++) await handle.signal(pause, { by: 'bob', reason: 'x'.repeat(1_000_000) });
   await until(async () => {
     await handle.signal(pause, { by: 'bob' });
     expect((await handle.describe()).runId).not.toBe(runId);

@@ -10,7 +10,7 @@ test.each([
 ])('five hundred refusals of 8 KB fit into one result: %s', (_what, message) => {
   const outcomes = Array.from({ length: 500 }, (_, index) => {
     const { message: why } = new KubeError(403, 'Forbidden', message);
-    return { vm: `shop/web-${index}`, uid: crypto.randomUUID(), end: 'Failed', why };
+    return { vm: `shop/web-${index}`, uid: crypto.randomUUID(), end: 'Failed', message: why };
   });
   expect(Buffer.byteLength(JSON.stringify(outcomes))).toBeLessThan(MOST_BYTES);
 });

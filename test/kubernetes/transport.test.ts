@@ -3,7 +3,13 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Transport, withoutRemark, type Asked, type Ended, type TransportOptions } from '../../kubernetes/transport.ts';
+import {
+  Transport,
+  withoutRemark,
+  type RequestSummary,
+  type Ended,
+  type TransportOptions,
+} from '../../kubernetes/transport.ts';
 
 /** Returns a transport to a server that answers each call so. */
 async function transportTo(answer: RequestListener, options: TransportOptions = {}): Promise<Transport> {
@@ -81,7 +87,7 @@ describe('credentials that are rejected', () => {
 });
 
 test('each request is reported with its outcome and duration, or as aborted by its caller', async () => {
-  const told: (Asked & Ended)[] = [];
+  const told: (RequestSummary & Ended)[] = [];
   const transport = await transportTo(
     ({ url }, response) => {
       if (url === '/silent') response.destroy();

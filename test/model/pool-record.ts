@@ -143,7 +143,7 @@ export class PoolRecord implements Onlooker {
     vm.pool = owner?.uid ?? null;
     // From now on it should run, and its downtime counts.
     if (after !== undefined && !runs(before) && runs(after) && vm.downSince !== null) vm.downSince = this.#now;
-    const isHealed = isWorker && activityNow() === 'removeSickVm' && leaves(before, after);
+    const isHealed = isWorker && activityNow() === 'removeUnhealthyVm' && leaves(before, after);
     const pool = isHealed ? this.poolOf(before) : undefined;
     if (pool !== undefined) this.#wasHealed.add(`${pool.metadata.uid}/${name}`);
   }

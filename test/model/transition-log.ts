@@ -60,8 +60,8 @@ export class TransitionLog implements Onlooker {
 
   end({ phase, patched, restarted, failed, counts, skipped }: TransitionProgress): void {
     this.person(`it is ${phase}: ${patched} changed, ${restarted} restarted`);
-    for (const { vm, why } of failed) this.#lines.push(`  failed: ${vm}: ${why}`);
-    for (const { vms, why } of skipped) this.#lines.push(`  skipped: ${formatNames(vms)}: ${why}`);
+    for (const { vm, message: why } of failed) this.#lines.push(`  failed: ${vm}: ${why}`);
+    for (const { vms, message: why } of skipped) this.#lines.push(`  skipped: ${formatNames(vms)}: ${why}`);
     this.#lines.push(`  ${counts.done} done`);
     for (const vm of this.#world.vms) {
       const { name } = vm.metadata;

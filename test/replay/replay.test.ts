@@ -25,7 +25,7 @@ const SHOWN = [
   /^updateBatch: removeVms$/,
   /^pool: evacuateVms$/,
   /^pool: child healVm$/,
-  /^healVm: removeSickVm$/,
+  /^healVm: removeUnhealthyVm$/,
   /^pool: changeMembers$/,
   /^pool: promoteStandbyVms$/,
   /^operation: child powerVms$/,

@@ -31,5 +31,5 @@ test.each([
 
 test('a run that has failed otherwise has ended', async () => {
   const failure = ApplicationFailure.nonRetryable('you may not', 'Refused');
-  expect(await stateAfter(failure)).toEqual({ is: 'ended', progress: null, reason: 'Refused', why: 'you may not' });
+  expect(await stateAfter(failure)).toEqual({ is: 'ended', progress: null, reason: 'Refused', message: 'you may not' });
 });

@@ -112,6 +112,7 @@ export class FakeCluster {
         key: { namespace, name, uid: pool.metadata.uid },
         generation: pool.metadata.generation ?? 0,
         minVersions,
+        writes: pool.status?.writes ?? 0,
         ...plan,
       };
     },

@@ -119,10 +119,10 @@ export class TimedPool {
       name: 'web-4',
       uid: 'uid-of-web-4',
       attempt: 1,
-      why: 'it was sick',
+      message: 'it was sick',
       rules: { backoff: delay, maxAttempts: null },
       holdsData: true,
-      earlyEnds: 0,
+      earlyExits: 0,
     };
     const startedAt = '2020-01-01T00:00:00.000Z';
     const nextAt = new Date((await this.#server.now()) + 24 * HOUR).toISOString();
@@ -134,7 +134,7 @@ export class TimedPool {
         {
           ref: this.ref,
           key: { namespace, name, uid: 'an-earlier-pool' },
-          attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, skipDelay: false },
+          attempt: { unhealthyVm: sick, startedAt, removed: { nextAt, keptDisks: false }, skipDelay: false },
         },
       ],
     });

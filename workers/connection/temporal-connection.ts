@@ -47,7 +47,7 @@ export class TemporalConnection {
   static async open(surroundings: Surroundings): Promise<TemporalConnection> {
     const { logger, stop } = surroundings;
     let address = DEFAULT_ADDRESS;
-    const problem = new RepeatedProblem((why) => logger.warn(why, { address }));
+    const problem = new RepeatedProblem((message) => logger.warn(message, { address }));
     for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MAX_CONNECT_AGAIN_MS)) {
       const config = read();
       ({ address = DEFAULT_ADDRESS } = config.connectionOptions);
@@ -69,8 +69,8 @@ export class TemporalConnection {
   /** Goes over to what is renewed; ends once another namespace is configured, which workers can't go over to. */
   followRenewals(): Promise<void> {
     const { logger, stop } = this.#in;
-    const problem = new RepeatedProblem((why) =>
-      logger.warn(`the renewed credentials for Temporal cannot be used: ${why}`),
+    const problem = new RepeatedProblem((message) =>
+      logger.warn(`the renewed credentials for Temporal cannot be used: ${message}`),
     );
     const adopt = async (config: Config): Promise<Adoption> => {
       if (namespaceOf(config) !== this.namespace) return 'restart';

@@ -4,14 +4,14 @@ import type { Logger } from '@temporalio/worker';
  * Ends the worker once `reason` has come, to be started again by its supervisor. `why`: the line that it leaves in its
  * log.
  */
-export async function endOn(reason: Promise<void>, why: string, logger: Logger): Promise<void> {
+export async function endOn(reason: Promise<void>, message: string, logger: Logger): Promise<void> {
   try {
     await reason;
   } catch (error) {
     if (isAbort(error)) return;
     throw error;
   }
-  logger.warn(`${why}: the worker ends, to be started again`);
+  logger.warn(`${message}: the worker ends, to be started again`);
   process.exitCode = 1;
 }
 

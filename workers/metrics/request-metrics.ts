@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Asked, RequestListener } from '../../kubernetes/transport.ts';
+import type { RequestSummary, RequestListener } from '../../kubernetes/transport.ts';
 
 /** From an answer out of the API server's cache to its own deadline, in seconds. */
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 2, 10, 30];
@@ -30,12 +30,12 @@ export class RequestMetrics {
     });
   }
 
-  readonly began: RequestListener = (asked) => {
+  readonly began: RequestListener = (request) => {
     this.#inFlight.inc();
     return {
       onEnd: ({ status, seconds, isAborted }) => {
         this.#inFlight.dec();
-        if (!isAborted) this.#seconds.observe({ ...requestOf(asked), code: status ?? 'none' }, seconds);
+        if (!isAborted) this.#seconds.observe({ ...requestOf(request), code: status ?? 'none' }, seconds);
       },
     };
   };
@@ -45,7 +45,7 @@ export class RequestMetrics {
  * Returns the verb and the resource as RBAC calls them, without names and namespaces, so that the number of series is
  * limited by the worker's rights. The resource of `/version` and the like is empty.
  */
-function requestOf({ method, path, isWatch }: Asked): {
+function requestOf({ method, path, isWatch }: RequestSummary): {
   verb: string;
   resource: string;
 } {

@@ -31,7 +31,7 @@ export class StatusGauges<T> {
     }));
   }
 
-  /** Reads all objects. What none of them says any more has no sample. */
+  /** Reads all objects. A value that no object has any longer gets no sample. */
   look(objects: Iterable<T>): void {
     for (const { gauge } of this.#gauges) gauge.reset();
     for (const object of objects) {

@@ -46,9 +46,9 @@ export const runControl = (cluster: string): RunControl => ({
     const failure = status === 'FAILED' ? await failureOf(handle) : null;
     if (failure !== null && isToBeginAnew(failure)) return { is: 'missing' };
     const progress = await progressOf(handle);
-    if (failure !== null) return { is: 'ended', progress, reason: 'Refused', why: failure.message };
-    const why = `its workflow ${handle.workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
-    return { is: 'ended', progress, reason: 'RunEnded', why };
+    if (failure !== null) return { is: 'ended', progress, reason: 'Refused', message: failure.message };
+    const message = `its workflow ${handle.workflowId} was ended in Temporal (${status.toLowerCase()}): nothing of it continues`;
+    return { is: 'ended', progress, reason: 'RunEnded', message };
   },
 
   async over(ref, signal) {
@@ -128,6 +128,6 @@ const troublesOf = ({ raw }: WorkflowExecutionDescription): string[] =>
   (raw.pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) => {
     if (!lastFailure || (attempt ?? 1) <= SILENT_TRIES + 1) return [];
     const name = activityType?.name ?? '';
-    const why = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
-    return [`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${why}`];
+    const message = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
+    return [`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${message}`];
   });

@@ -25,8 +25,8 @@ export const tracedRequests: RequestListener = ({ method, path, isWatch }) => {
 /** Tells two of each request. */
 export const both =
   (a: RequestListener, b: RequestListener): RequestListener =>
-  (asked) => {
-    const [first, second] = [a(asked), b(asked)];
+  (request) => {
+    const [first, second] = [a(request), b(request)];
     return {
       headers: { ...first.headers, ...second.headers },
       onEnd: (end) => {

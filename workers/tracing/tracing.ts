@@ -44,14 +44,14 @@ export async function asSpan<T>(tracer: Tracer, start: SpanStart, work: () => Pr
 }
 
 /** Reports whether the variables that all programs with OpenTelemetry share ask for traces. */
-const isAskedFor = (env: NodeJS.ProcessEnv): boolean =>
+const isEnabled = (env: NodeJS.ProcessEnv): boolean =>
   Boolean(env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_ENDPOINT']) &&
   env['OTEL_SDK_DISABLED']?.toLowerCase() !== 'true' &&
   env['OTEL_TRACES_EXPORTER'] !== 'none';
 
 /** Returns a tracer if the environment asks for traces: only then is OpenTelemetry loaded. */
 export async function openTracer(service: string): Promise<Tracer | undefined> {
-  if (!isAskedFor(process.env)) return undefined;
+  if (!isEnabled(process.env)) return undefined;
   const { otlpTracer } = await import('./otlp-tracer.ts');
   return otlpTracer(service);
 }

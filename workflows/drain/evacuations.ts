@@ -57,7 +57,7 @@ export class Evacuations {
         log.warn('VMs could not be moved off their nodes', { reason, message });
         this.#note(
           names,
-          vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, why: message })),
+          vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, message: message })),
         );
       }
     });
@@ -66,8 +66,8 @@ export class Evacuations {
 
   #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
     const { journal } = this.#options;
-    for (const { vm, reason, why } of notMoved)
-      journal.end({ action: 'evacuate', vms: [vm] }, reason === 'Refused' ? { end: reason, why } : null);
+    for (const { vm, reason, message } of notMoved)
+      journal.end({ action: 'evacuate', vms: [vm] }, reason === 'Refused' ? { end: reason, message } : null);
     journal.end({ action: 'evacuate', vms: tried }, { end: 'Done' });
     this.refusals = refusalsAfter(this.refusals, { tried, notMoved }, Date.now());
   }

@@ -27,7 +27,7 @@ export interface HealVmInput {
   attempt: Omit<PlannedAttempt, 'isAgain'>;
 }
 
-const { removeSickVm } = proxyActivities<HealActivities>({
+const { removeUnhealthyVm } = proxyActivities<HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
   // Retried until done: the attempt can't continue without it.
@@ -54,8 +54,8 @@ class Attempt {
 
   constructor(input: HealVmInput) {
     this.#in = input;
-    const { sick, startedAt, removed } = input.attempt;
-    this.#id = { vm: sick.name, uid: sick.uid, attempt: sick.attempt, startedAt };
+    const { unhealthyVm, startedAt, removed } = input.attempt;
+    this.#id = { vm: unhealthyVm.name, uid: unhealthyVm.uid, attempt: unhealthyVm.attempt, startedAt };
     this.#isRemoved = removed !== undefined;
   }
 
@@ -74,24 +74,23 @@ class Attempt {
 
   async #replace(): Promise<AttemptEnd> {
     const { key, attempt } = this.#in;
-    const { sick } = attempt;
+    const { unhealthyVm } = attempt;
     let removed: Removed | undefined = attempt.removed;
     if (removed === undefined) {
       this.#show('deletes the VM');
-      const removal = await removeSickVm.executeWithOptions({ summary: summary(`delete ${sick.name}: ${sick.why}`) }, [
-        key,
-        sick,
-        Date.now(),
-      ]);
+      const removal = await removeUnhealthyVm.executeWithOptions(
+        { summary: summary(`delete ${unhealthyVm.name}: ${unhealthyVm.message}`) },
+        [key, unhealthyVm, Date.now()],
+      );
       if (removal.end !== 'Removed') return removal;
       this.#isRemoved = true;
       for (const event of removal.events) this.#note(event);
       this.#show('waits until the VM and its disks are gone');
       this.#minVersions = await awaiting().awaitRemoval.executeWithOptions(
-        { summary: summary(`wait for ${sick.name} to go`) },
+        { summary: summary(`wait for ${unhealthyVm.name} to go`) },
         [key, this.#id],
       );
-      const delayMs = healingBackoffMs(sick.rules.backoff, sick.attempt, Math.random());
+      const delayMs = healingBackoffMs(unhealthyVm.rules.backoff, unhealthyVm.attempt, Math.random());
       removed = { keptDisks: removal.keptDisks, nextAt: new Date(Date.now() + delayMs).toISOString() };
       await this.#notify((pool) =>
         pool.signal(attemptWaiting, { ...this.#id, ...removed!, minVersions: this.#minVersions }),
@@ -99,13 +98,13 @@ class Attempt {
     }
     this.#show(`waits until ${removed.nextAt} before it is recreated`);
     const leftMs = attempt.skipDelay ? 0 : Date.parse(removed.nextAt) - Date.now();
-    if (leftMs > 0) await sleep(leftMs, { summary: summary(`the delay before replacement ${sick.attempt}`) });
+    if (leftMs > 0) await sleep(leftMs, { summary: summary(`the delay before replacement ${unhealthyVm.attempt}`) });
     return { end: 'Removed', ...removed };
   }
 
   async #end(outcome: AttemptEnd): Promise<void> {
-    const why = 'why' in outcome ? `: ${outcome.why}` : '';
-    this.#show(`has ended: ${outcome.end}${why}`);
+    const message = 'message' in outcome ? `: ${outcome.message}` : '';
+    this.#show(`has ended: ${outcome.end}${message}`);
     upsertSearchAttributes([{ key: DroverPhase, value: outcome.end }]);
     await this.#notify((pool) => pool.signal(attemptEnded, { ...this.#id, outcome, minVersions: this.#minVersions }));
   }
@@ -123,11 +122,11 @@ class Attempt {
 
   #show(doing = this.#doing): void {
     this.#doing = doing;
-    const { name, why, attempt, rules } = this.#in.attempt.sick;
+    const { name, message, attempt, rules } = this.#in.attempt.unhealthyVm;
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
     setCurrentDetails(
       [
-        `**${name}** is unhealthy: ${escapeMarkdown(why)}`,
+        `**${name}** is unhealthy: ${escapeMarkdown(message)}`,
         `Replacement ${attempt}${most}: ${escapeMarkdown(doing)}`,
         ...this.#past.toReversed().map((line) => `- ${escapeMarkdown(line)}`),
       ].join('\n\n'),

@@ -15,7 +15,7 @@ import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
-import { takenOver, withAsk, type HealingAsk, type HealingState } from '../../decisions/healing/state.ts';
+import { takenOver, withHealingSignal, type HealingSignal, type HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
@@ -24,8 +24,8 @@ import { attemptEnded, attemptWaiting, healVmIdOf, type PoolRef } from '../lib/m
 import { onSignal } from '../lib/on-signal.ts';
 import type { ChildEnd } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../lib/search-attributes.ts';
-import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
+import { PendingSignals } from '../owners/pending-signals.ts';
 import { FEW_WRITES } from '../owners/steps.ts';
 import type { healVm } from './heal-vm.ts';
 
@@ -35,8 +35,8 @@ interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;
-  /** What was asked for before the last plan of the run before; absent in older histories. */
-  asks: readonly HealingAsk[] | undefined;
+  /** What was asked for, and the last plan of the run before doesn't know of. */
+  signals: readonly HealingSignal[];
   inProgress: InFlight;
   journal: Journal;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
@@ -55,26 +55,26 @@ const CANCELLED_MS = 60_000;
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
-  readonly #asks: Asks<HealingAsk>;
+  readonly #signals: PendingSignals<HealingSignal>;
   /** Attempts that are being cancelled, by workflow id and start, until they end. */
   readonly #cancelled = new Set<string>();
 
   constructor(options: HealingsOptions) {
     this.#options = options;
     this.state = options.state === null ? null : takenOver(options.state);
-    this.#asks = new Asks(options.asks);
+    this.#signals = new PendingSignals(options.signals);
     onSignal(attemptWaiting, 'Internal: an unhealthy VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
-      this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
+      this.#receive({ kind: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
     onSignal(attemptEnded, 'Internal: an attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
       this.#cancelled.delete(this.#keyOf(id));
-      this.#ask({ ask: 'ended', id, outcome }, minVersions);
+      this.#receive({ kind: 'ended', id, outcome }, minVersions);
     });
   }
 
   /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'healing'> {
-    this.#asks.requested(this.state !== null);
+    this.#signals.requested(this.state !== null);
     return { healing: this.state };
   }
 
@@ -83,10 +83,11 @@ export class Healings {
    * meanwhile, the next plan decides.
    */
   taken(key: PoolKey, { healing, isOverruled }: Pick<PoolPlan, 'healing' | 'isOverruled'>): void {
-    const asks = this.#asks.unknown(isOverruled === true);
-    if (asks.length === 0 || isOverruled === true) for (const attempt of healing.cancel) this.#cancel(attempt);
-    if (asks.length > 0) {
-      if (this.state === null || isOverruled === true) this.state = asks.reduce(withAsk, takenOver(healing.state));
+    const unknown = this.#signals.unknown(isOverruled === true);
+    if (unknown.length === 0 || isOverruled === true) for (const attempt of healing.cancel) this.#cancel(attempt);
+    if (unknown.length > 0) {
+      if (this.state === null || isOverruled === true)
+        this.state = unknown.reduce(withHealingSignal, takenOver(healing.state));
       return this.#options.onChange();
     }
     this.state = healing.state;
@@ -104,8 +105,8 @@ export class Healings {
   }
 
   /** What was asked for, and no plan that was taken knows of: the next run must know it. */
-  get asks(): HealingAsk[] {
-    return this.#asks.told;
+  get signals(): HealingSignal[] {
+    return this.#signals.told;
   }
 
   /** Ends the attempts for an earlier pool of the same name. Keeps what was asked for since then. */
@@ -116,22 +117,22 @@ export class Healings {
 
   #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
     const { ref, inProgress, journal } = this.#options;
-    const { sick, startedAt } = attempt;
-    const { name, why } = sick;
-    const id = { vm: name, uid: sick.uid, attempt: sick.attempt, startedAt };
+    const { unhealthyVm, startedAt } = attempt;
+    const { name, message } = unhealthyVm;
+    const id = { vm: name, uid: unhealthyVm.uid, attempt: unhealthyVm.attempt, startedAt };
     const workflow = this.#workflowIdOf(id);
     if (!journal.isOpen(workflow)) {
       // Of the attempt before.
-      journal.end({ action: 'heal', vms: [name] }, { end: 'SickAgain', why });
-      journal.begin({ action: 'heal', vms: [name], reason: `heal ${name}: ${why}`, workflow });
+      journal.end({ action: 'heal', vms: [name] }, { end: 'UnhealthyAgain', message });
+      journal.begin({ action: 'heal', vms: [name], reason: `heal ${name}: ${message}`, workflow });
     }
-    void inProgress.run({ kind: 'batch', reason: `heal ${name}: ${why}` }, async () => {
+    void inProgress.run({ kind: 'batch', reason: `heal ${name}: ${message}` }, async () => {
       try {
         const child = await startChild<typeof healVm>('healVm', {
           workflowId: workflow,
           args: [{ ref, key, attempt }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
-          staticSummary: summary(`Heals ${name}: ${why}`),
+          staticSummary: summary(`Heals ${name}: ${message}`),
           typedSearchAttributes: [
             { key: DroverCluster, value: ref.cluster },
             { key: DroverNamespace, value: ref.namespace },
@@ -161,7 +162,7 @@ export class Healings {
     log.info('an attempt to heal a VM does not run', { ...id, error: String(error) });
     void this.#options.inProgress.run({ kind: 'notifying', reason: `heal ${id.vm} in a moment` }, async () => {
       await sleep(AGAIN_MS, { summary: summary(`the delay before ${id.vm} is healed`) });
-      this.#ask({ ask: 'lost', id, run });
+      this.#receive({ kind: 'lost', id, run });
     });
   }
 
@@ -205,9 +206,9 @@ export class Healings {
   #workflowIdOf = ({ vm, attempt }: AttemptId): string => healVmIdOf(this.#options.ref, vm, attempt);
   #keyOf = (id: AttemptId): string => `${this.#workflowIdOf(id)} ${id.startedAt}`;
 
-  #ask(ask: HealingAsk, minVersions?: ResourceVersions): void {
-    if (this.state !== null) this.state = withAsk(this.state, ask);
-    this.#asks.add(ask);
+  #receive(signal: HealingSignal, minVersions?: ResourceVersions): void {
+    if (this.state !== null) this.state = withHealingSignal(this.state, signal);
+    this.#signals.add(signal);
     this.#options.onChange(minVersions);
   }
 }

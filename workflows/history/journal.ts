@@ -40,8 +40,8 @@ export class Journal {
   /** Hears what commands have done. */
   hearCommands(): void {
     onSignal(record, 'Internal: what a command has done, for `drover history`. Changes nothing else.', (said) => {
-      const { action, vms, by, from, to, why } = said;
-      this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', why });
+      const { action, vms, by, from, to, reason: message } = said;
+      this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', message });
     });
   }
 
@@ -70,7 +70,7 @@ export class Journal {
       ...act,
       endedAt: null,
       end: 'InProgress',
-      why: null,
+      message: null,
     });
     return (how, vms = act.vms) => this.end({ workflow, action, vms }, how);
   }
@@ -82,7 +82,7 @@ export class Journal {
 
   /** As `end`, for VMs of which each has an end of its own. */
   endEach(which: Omit<OpenActs, 'vms'>, outcomes: readonly ({ vm: string } & ActEnd)[]): void {
-    for (const alike of Map.groupBy(outcomes, ({ end, why }) => `${end} ${why}`).values())
+    for (const alike of Map.groupBy(outcomes, ({ end, message }) => `${end} ${message}`).values())
       this.end({ ...which, vms: alike.map(({ vm }) => vm) }, alike[0]!);
   }
 
@@ -92,20 +92,20 @@ export class Journal {
   }
 
   /** Records what a user has asked for, with `drover` or in the Web UI. */
-  asked(action: string, { by, why }: RequestPayload, vms: string[] = []): void {
-    this.done({ action, vms, requestedBy: by ?? null }, { end: 'Asked', why });
+  recordRequest(action: string, { by, reason: message }: RequestPayload, vms: string[] = []): void {
+    this.done({ action, vms, requestedBy: by ?? null }, { end: 'Requested', message });
   }
 
   /** Records an act that is over. */
-  done(act: BegunAct, { end, why = null }: ActEnd): void {
-    this.#add({ ...act, endedAt: now(), end, why });
+  done(act: BegunAct, { end, message = null }: ActEnd): void {
+    this.#add({ ...act, endedAt: now(), end, message });
   }
 
-  #add(some: BegunAct & Pick<Act, 'endedAt' | 'end' | 'why'>): Act {
+  #add(some: BegunAct & Pick<Act, 'endedAt' | 'end' | 'message'>): Act {
     const { time = now(), workflow = workflowInfo().workflowId } = some;
-    const { endedAt, action, vms, from = null, to = null, requestedBy = null, end, why, reason = null } = some;
+    const { endedAt, action, vms, from = null, to = null, requestedBy = null, end, message, reason = null } = some;
     // In the order in which `drover history -o json` prints it.
-    const act: Act = { time, endedAt, action, vms, from, to, requestedBy, end, why, reason, workflow };
+    const act: Act = { time, endedAt, action, vms, from, to, requestedBy, end, message, reason, workflow };
     if (action === SCALE) addScaling(this.#acts, act);
     else addTo(this.#acts, act);
     if (this.#acts.length > this.#full) {

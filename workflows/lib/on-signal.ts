@@ -19,7 +19,7 @@ export function onSignal<Payload>(
       hear(signal.read(decoded(raw, signal.name), signal.name));
     } catch (error) {
       if (error instanceof Unreadable)
-        log.warn('dropped a signal with an invalid payload', { signal: signal.name, why: error.message });
+        log.warn('dropped a signal with an invalid payload', { signal: signal.name, message: error.message });
       else
         log.error('dropped a signal that could not be handled', {
           signal: signal.name,
@@ -47,7 +47,7 @@ function decoded(raw: RawValue | undefined, signal: string): unknown {
   try {
     return defaultPayloadConverter.fromPayload(raw.payload);
   } catch (error) {
-    log.warn('the payload of a signal cannot be decoded, and is dropped', { signal, why: String(error) });
+    log.warn('the payload of a signal cannot be decoded, and is dropped', { signal, message: String(error) });
     return undefined;
   }
 }

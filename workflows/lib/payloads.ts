@@ -40,14 +40,14 @@ export interface ActRecord {
   from?: number;
   to?: number;
   /** The reason that was given. */
-  why?: string;
+  reason?: string;
 }
 
 /** What signals from users may carry. All optional, since Temporal's Web UI may send nothing. */
 export interface RequestPayload {
   /** Who asks. */
   by?: string;
-  why?: string;
+  reason?: string;
 }
 
 /** `minVersions`: the resource versions that a later plan must have seen. */
@@ -71,12 +71,12 @@ export const minVersions: Reader<ResourceVersions> = (value) => {
  * word, which is the reason.
  */
 export const requestPayload: Reader<RequestPayload> = (value) => {
-  if (typeof value === 'string') return value === '' ? {} : { why: text(value, '') };
+  if (typeof value === 'string') return value === '' ? {} : { reason: text(value, '') };
   const by = field(value, 'by');
-  const why = field(value, 'why');
+  const reason = field(value, 'reason');
   return {
     ...(typeof by === 'string' ? { by: text(by, '') } : {}),
-    ...(typeof why === 'string' ? { why: text(why, '') } : {}),
+    ...(typeof reason === 'string' ? { reason: text(reason, '') } : {}),
   };
 };
 
@@ -86,7 +86,7 @@ export const actRecord: Reader<ActRecord> = object<ActRecord>({
   by: text,
   from: optional(whole),
   to: optional(whole),
-  why: optional(text),
+  reason: optional(text),
 });
 
 export const nothing: Reader<void> = () => {};
@@ -102,7 +102,7 @@ const updateOutcome = object<UpdateOutcome>({
     Gone: true,
     Superseded: true,
   }),
-  why: optional(text),
+  message: optional(text),
   isOwn: optional(flag),
   wasDown: optional(flag),
 });
@@ -132,8 +132,8 @@ export const attemptEnd: Reader<AttemptEnded> = object<AttemptEnded>({
   ...attempt,
   outcome: taggedBy<'end', AttemptEnd>('end', {
     Removed: removed,
-    Kept: { why: text },
-    Refused: { why: text },
+    Kept: { message: text },
+    Refused: { message: text },
     Cancelled: { isRemoved: flag },
   }),
   minVersions,

@@ -139,7 +139,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
         asOf: this.#input.asOf,
         ...pick(state, ['operationVersion', 'maxRestarts', 'digest', 'turn']),
         inProgress: [...inProgress],
-        failed: failed.map(({ why: _why, ...one }) => one),
+        failed: failed.map(({ message: _message, ...one }) => one),
         mayFail: this.#mayFail(),
         takes: this.mayTouch(),
         isEnding: this.isEnding(),
@@ -149,7 +149,8 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   protected keep({ counts, skipped, full, digest, whyOver }: FollowedTransition): void {
-    if (whyOver !== null) this.#state.aborted ??= { by: BY_SPEC, at: new Date(Date.now()).toISOString(), why: whyOver };
+    if (whyOver !== null)
+      this.#state.aborted ??= { by: BY_SPEC, at: new Date(Date.now()).toISOString(), reason: whyOver };
     Object.assign(this.#state, { counts, skipped, full, digest, turn: this.#state.turn + 1 });
   }
 
@@ -205,12 +206,12 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     this.learn(minVersions);
   }
 
-  protected keepOutcome({ vm, uid, end, why = '', since, wasDown }: PowerOutcome): void {
+  protected keepOutcome({ vm, uid, end, message = '', since, wasDown }: PowerOutcome): void {
     if (end === 'Restarted') this.#state.restarted++;
     if (end !== 'Failed') return;
     this.#fail({
       vm,
-      why,
+      message,
       ...(uid !== undefined && { uid }),
       ...(wasDown === true && { wasDown }),
       wasAvailable: since !== undefined && wasDown !== true,
@@ -220,16 +221,16 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   #keepPatched(changes: readonly TypeChanges[], outcomes: readonly Unpatched[]): void {
     const { changed } = this.#state;
     recordChanges(this.journal, this.#input.transition, changes, outcomes);
-    for (const { vm, uid, end, why } of outcomes) {
-      if (end === 'Failed') this.#fail({ vm, why, ...(uid !== undefined && { uid }), wasAvailable: false });
+    for (const { vm, uid, end, message } of outcomes) {
+      if (end === 'Failed') this.#fail({ vm, message, ...(uid !== undefined && { uid }), wasAvailable: false });
       else changed.push(vm);
     }
     changed.splice(0, changed.length - MAX_CHANGED_LISTED);
   }
 
   #fail(failure: FailedVm & NotRetried): void {
-    const { vm, why } = failure;
-    log.warn('the machine type of a VM could not be changed', { vm, why });
+    const { vm, message } = failure;
+    log.warn('the machine type of a VM could not be changed', { vm, message });
     noteFailure(this.#state.failed, failure);
   }
 

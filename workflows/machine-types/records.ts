@@ -24,6 +24,6 @@ export function recordChanges(
   for (const { from, to, vms } of changes)
     journal.done({ ...act, vms, from: from ?? 'default', to: to ?? 'default' }, { end: 'Done' });
   const { scope, to } = transition;
-  const asked = scope.undoes === null ? { from: scope.glob, to: to ?? 'default' } : { to: `as before ${scope.undoes}` };
-  for (const { vm, end, why } of outcomes) journal.done({ ...act, vms: [vm], ...asked }, { end, why });
+  const types = scope.undoes === null ? { from: scope.glob, to: to ?? 'default' } : { to: `as before ${scope.undoes}` };
+  for (const { vm, end, message } of outcomes) journal.done({ ...act, vms: [vm], ...types }, { end, message });
 }

@@ -57,7 +57,7 @@ export const begun = (): TransitionState => ({
 export const changedMeanwhile = (vms: readonly string[]): Skipped[] =>
   vms.length === 0
     ? []
-    : [{ why: 'its machine type was changed meanwhile', isExcluded: true, count: vms.length, vms: [...vms] }];
+    : [{ message: 'its machine type was changed meanwhile', isExcluded: true, count: vms.length, vms: [...vms] }];
 
 /**
  * Reports whether drover itself has something to do. False if all that is left waits for others: owners, pools, a

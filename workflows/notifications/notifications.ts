@@ -112,7 +112,7 @@ class Notifications {
   #tell(): void {
     for (const { receiver, notices } of this.#outbox.advance(Date.now())) {
       const [first] = notices;
-      this.#drop(receiver, { count: notices.length, first: first!, why: 'it did not take it in time' });
+      this.#drop(receiver, { count: notices.length, first: first!, message: 'it did not take it in time' });
     }
     for (const receiver of this.#outbox.waiting) {
       if (this.#inFlight.has(receiver) || (this.#notBefore.get(receiver) ?? 0) > Date.now()) continue;

@@ -47,12 +47,12 @@ export const operation = (key: OperationKey): Promise<void> =>
 async function carryOut(key: OperationKey): Promise<void> {
   const { cluster: _, ...ref } = key;
   const name = escapeMarkdown(operationName(ref));
-  let isAsked = false;
-  onSignal(changed, 'The operation has changed: look again.', () => (isAsked = true));
-  const wait = (ms: number): Promise<unknown> => condition(() => isAsked, Math.min(ms, LONGEST_WAIT_MS));
+  let hasChanged = false;
+  onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
+  const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
   for (let isKnown = false; ; isKnown = true) {
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
-    isAsked = false;
+    hasChanged = false;
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
     if (now.is === 'missing') return;

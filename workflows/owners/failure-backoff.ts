@@ -125,7 +125,7 @@ export class FailureBackoff {
     return (this.state.byReason[reason]?.retryAt ?? 0) > Date.now();
   }
 
-  /** The reasons for which something waits to be tried again. */
+  /** The reasons why something waits to be tried again. */
   get waiting(): FailureReason[] {
     return (Object.keys(this.state.byReason) as FailureReason[]).filter((reason) => this.isWaiting(reason));
   }

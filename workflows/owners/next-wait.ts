@@ -10,12 +10,12 @@ const LEAST_WAIT_MS = 50;
  * when to plan again, and when a delay after a failure ends; milliseconds since the epoch. `why`: what it waits for.
  */
 export function nextWait({
-  wakeAt,
+  requeueAt,
   retryAt,
-  why,
-}: Record<'wakeAt' | 'retryAt', number | null> & { why: string }): { ms: number; summary: string } | null {
+  message,
+}: Record<'requeueAt' | 'retryAt', number | null> & { message: string }): { ms: number; summary: string } | null {
   const delayMs = retryAt === null ? Infinity : retryAt - Date.now();
-  const planMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
+  const planMs = requeueAt === null ? Infinity : Math.max(requeueAt - Date.now(), LEAST_WAIT_MS);
   if (delayMs !== Infinity && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
-  return planMs === Infinity ? null : { ms: planMs, summary: summary(why) };
+  return planMs === Infinity ? null : { ms: planMs, summary: summary(message) };
 }

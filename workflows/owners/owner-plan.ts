@@ -22,14 +22,14 @@ export interface CarriedOwner {
   uid?: string;
   minVersions: ResourceVersions;
   failureBackoff: FailureBackoffState;
-  resultUnknown?: boolean;
-  /** Writes of the newest status that was seen or written; absent in older histories. */
+  resultUnknown: boolean;
+  /** Writes of the newest status that was seen or written; absent before the first. */
   writes?: number;
   /** Of the last spec that was planned for: another one has all tried again that waits after a failure. */
   generation?: number;
   /** How many members the last spec wanted that was planned for. */
   wanted?: number;
-  acts?: Act[];
+  acts: Act[];
 }
 
 /** What every plan is asked with. */
@@ -52,8 +52,8 @@ export interface PlannedOwner {
   failures: Failure[];
   phase: PoolPlan['phase'];
   counts: Pick<PoolPlan['counts'], 'present' | 'wanted'>;
-  wakeAt: number | null;
-  writes?: number;
+  requeueAt: number | null;
+  writes: number;
   /** Events about what its status says that the stored one does not. */
   events?: OwnerEvent[];
 }

@@ -65,7 +65,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.#generation = carried?.generation;
     this.#wanted = carried?.wanted;
-    this.journal = new Journal(carried?.acts, bytesOfOwner(0));
+    this.journal = new Journal(carried?.acts ?? [], bytesOfOwner(0));
     this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     const writer = {
@@ -110,12 +110,12 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     for (;;) {
       this.#turnRequested = false;
       const { waiting } = this.failureBackoff;
-      const asked = this.#request();
-      const planned = await this.#plan(asked);
+      const request = this.#request();
+      const planned = await this.#plan(request);
       if (planned === null) await this.#waitToPlanAgain();
       else if (!planned.gone && this.#uid !== undefined && planned.key.uid !== this.#uid) this.#reset(planned.key.uid);
       else {
-        if (!planned.gone) this.#carryOut(planned, asked);
+        if (!planned.gone) this.#carryOut(planned, request);
         else if (this.inProgress.isEmpty && !this.#turnRequested) return { acts: this.journal.kept };
         setCurrentDetails(this.details(planned));
         await this.#continueAsNewIfLong();
@@ -233,23 +233,23 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.reset(uid);
   }
 
-  /** `asked`: what the plan was asked with. */
-  #carryOut(planned: P, asked: OwnerRequest): void {
+  /** `request`: what the plan was requested with. */
+  #carryOut(planned: P, request: OwnerRequest): void {
     const { failureBackoff } = this;
     this.#failures = 0;
     this.#uid = planned.key.uid;
     this.note(planned);
     this.#noteCounts(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
-    if (this.#minVersions === asked.minVersions) this.#minVersions = planned.minVersions;
+    if (this.#minVersions === request.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
-    const isBorneOut = this.#statusWriter.saw(planned.writes ?? 0, asked.writes);
+    const isBorneOut = this.#statusWriter.saw(planned.writes, request.writes);
     const ongoing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the failure that the plan saw pass.
-    for (const failure of failuresOf(asked.backoffs))
+    for (const failure of failuresOf(request.backoffs))
       if (!ongoing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
     const status = this.statusOf(planned);
@@ -292,8 +292,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** Waits until something may have changed. */
   async #wait(planned: P | { gone: true }): Promise<void> {
     const awake = (): boolean => this.#turnRequested || (planned.gone && this.inProgress.isEmpty) || this.#isToEnd;
-    const wakeAt = planned.gone ? null : planned.wakeAt;
-    const wait = nextWait({ wakeAt, retryAt: this.failureBackoff.retryAt, why: this.#owner.wait });
+    const requeueAt = planned.gone ? null : planned.requeueAt;
+    const wait = nextWait({ requeueAt, retryAt: this.failureBackoff.retryAt, message: this.#owner.wait });
     if (wait === null) await condition(awake);
     else await condition(awake, wait.ms, { summary: wait.summary });
   }

@@ -62,11 +62,11 @@ export class StatusWriter {
   }
 
   /**
-   * Called with the writes of a status that a plan has seen. `asked`: the writes in the request for the plan. Returns
-   * false if the pool contradicts what the plan was made from: its status may not be written.
+   * Called with the writes of a status that a plan has seen. `requestedWith`: the writes in the request for the plan.
+   * Returns false if the pool contradicts what the plan was made from: its status may not be written.
    */
-  saw(writes: number, asked: number | undefined): boolean {
-    if (this.#writes === KNOWS_NOTHING && asked !== KNOWS_NOTHING) return false;
+  saw(writes: number, requestedWith: number | undefined): boolean {
+    if (this.#writes === KNOWS_NOTHING && requestedWith !== KNOWS_NOTHING) return false;
     this.#writes = Math.max(this.#writes ?? 0, writes);
     return true;
   }

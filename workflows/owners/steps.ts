@@ -144,12 +144,12 @@ export function runOperation(
     } catch (error) {
       if (isOfOwner()) onDone?.(null);
       if (isNotBegun(error)) {
-        ended({ end: 'TimedOut', why: 'no worker began it in time' });
+        ended({ end: 'TimedOut', message: 'no worker began it in time' });
         log.info('a step is planned again, since no worker has begun it', { reason: operation.reason });
         return;
       }
       const message = messageOf(error);
-      ended({ end: 'Failed', why: message });
+      ended({ end: 'Failed', message });
       log.error('a step failed', { reason: operation.reason, message });
       if (isOfOwner()) failureBackoff.failed(failure, message);
     }
@@ -177,10 +177,10 @@ function endsOf({ count, nameConflicts, notWanted, refused }: Done, names: reado
       others,
       refused === null
         ? { end: 'Done' }
-        : { end: 'Refused', why: `${count} of ${names.length} done: ${refused.message}` },
+        : { end: 'Refused', message: `${count} of ${names.length} done: ${refused.message}` },
     ],
-    [nameConflicts, { end: 'Taken', why: ACT_ENDS.Taken.what }],
-    [notWanted, { end: 'NotWanted', why: ACT_ENDS.NotWanted.what }],
+    [nameConflicts, { end: 'Taken', message: ACT_ENDS.Taken.what }],
+    [notWanted, { end: 'NotWanted', message: ACT_ENDS.NotWanted.what }],
   ];
 }
 

@@ -13,7 +13,7 @@ type Arrival = Extract<PoolStep, { kind: 'create' | 'adopt' | 'promoteStandby' |
 export const isArrival = (step: PoolStep): step is Arrival =>
   step.kind === 'create' || step.kind === 'adopt' || step.kind === 'promoteStandby' || step.kind === 'setStandbyState';
 
-/** Begins a step by which a pool gets replicas or standby VMs, or by which these become what they are for. */
+/** Begins a step that adds replicas or standby VMs to a pool, or that promotes or settles them. */
 export function beginArrival(step: Arrival, context: OwnerStepContext): void {
   const { key, generation, minVersions, failureBackoff } = context;
   const { reason } = step;

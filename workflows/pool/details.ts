@@ -19,7 +19,7 @@ export function poolDetails(
   const { counts, phase } = planned;
   const [retry = '', ...activity] = activityDetails(doing, failures, counts.byState);
   return [
-    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision${(counts.surge ?? 0) === 0 ? '' : ` + ${counts.surge} extra`}`,
+    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision${counts.surge === 0 ? '' : ` + ${counts.surge} extra`}`,
     retry,
     ...blockedDetails(planned),
     ...drainDetails(planned),
@@ -46,7 +46,7 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
       inProgress: [],
       skipped: [],
       full: full.map(({ words }) => words),
-      paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
+      paused: paused === undefined ? null : { ...paused, reason: paused.reason ?? null },
       aborted: null,
     },
     {
@@ -86,8 +86,8 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
     ...cycles
       .slice(0, MAX_CYCLES_LISTED)
       .map(
-        ({ vm, attempt, phase, nextAt, why }) =>
-          `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(why)}`,
+        ({ vm, attempt, phase, nextAt, message }) =>
+          `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(message)}`,
       ),
     cycles.length > MAX_CYCLES_LISTED ? `- and ${cycles.length - MAX_CYCLES_LISTED} more` : '',
     ...words.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(one.words)}`),

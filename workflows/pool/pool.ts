@@ -4,7 +4,7 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import { fullStatus } from '../../decisions/healing/conditions.ts';
-import type { HealingAsk, HealingState } from '../../decisions/healing/state.ts';
+import type { HealingSignal, HealingState } from '../../decisions/healing/state.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -14,7 +14,7 @@ import {
   isContended,
   NO_CONTENTION,
   overruled,
-  standingAside,
+  planAside,
   type Contention,
 } from '../../decisions/pool/contention.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -34,11 +34,11 @@ import { begin, type StepContext } from './steps.ts';
 interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
   carried?: CarriedOwner & {
-    rollouts?: RolloutsState;
-    healing?: HealingState | null;
-    healingAsks?: HealingAsk[];
-    refusals?: RefusedEvacuation[];
-    contention?: Contention;
+    rollouts: RolloutsState;
+    healing: HealingState | null;
+    healingSignals: HealingSignal[];
+    refusals: RefusedEvacuation[];
+    contention: Contention;
   };
 }
 
@@ -83,7 +83,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#healings = new Healings({
       ref,
       state: carried?.healing ?? null,
-      asks: carried?.healingAsks,
+      signals: carried?.healingSignals ?? [],
       inProgress,
       journal,
       onChange,
@@ -116,11 +116,11 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
   }
 
-  protected override async plan(asked: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
+  protected override async plan(ownerRequest: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
     const request: PlanRequest = {
-      ...asked,
+      ...ownerRequest,
       inProgress: {
-        ...asked.inProgress,
+        ...ownerRequest.inProgress,
         cancelled: this.inProgress.names('cancelled'),
         evacuating: this.inProgress.names('evacuating'),
         standby: this.inProgress.names('standby'),
@@ -132,7 +132,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...(isContended(this.#contention, Date.now()) && { isContended: true }),
     };
     const planned = await plan.executeWithOptions({ summary: summary(this.planSummary) }, [request]);
-    return 'untold' in planned || planned.gone ? planned : this.#unlessAside(planned, asked);
+    return 'untold' in planned || planned.gone ? planned : this.#unlessAside(planned, ownerRequest);
   }
 
   /** A status that overrules a workflow which knows nothing was not written by others. */
@@ -142,7 +142,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       if (isContended(this.#contention, Date.now())) this.failureBackoff.note('Contended', CONTENDED);
     }
     const isAside = this.#contention.asideUntil > Date.now();
-    return isAside ? { ...planned, ...standingAside(planned.healing, this.#contention) } : planned;
+    return isAside ? { ...planned, ...planAside(planned.healing, this.#contention) } : planned;
   }
 
   protected override reset(uid: string): void {
@@ -209,7 +209,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     const own = {
       rollouts: this.#rollouts.carried,
       healing: this.#healings.state,
-      healingAsks: this.#healings.asks,
+      healingSignals: this.#healings.signals,
       refusals: this.#evacuations.refusals,
       contention: this.#contention,
     };

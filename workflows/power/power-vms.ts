@@ -137,9 +137,9 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     return open === 0;
   }
 
-  protected override onAsked(): void {
+  protected override onRequest(): void {
     Object.assign(this.#state, { lastProgressAt: Date.now(), digest: null });
-    super.onAsked();
+    super.onRequest();
   }
 
   protected observe(): Promise<ChangedPower> {
@@ -166,16 +166,16 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     Object.assign(this.#state, { open, skipped, full, digest, lastProgressAt });
   }
 
-  protected keepOutcome({ vm, end, why = '', wasDown, need }: PowerOutcome): void {
+  protected keepOutcome({ vm, end, message = '', wasDown, need }: PowerOutcome): void {
     const { action } = this.#input;
     const { done, gone, needs } = this.#state;
     if (end === ACTION_LABELS[action].done) done.push(vm);
     if (end === ACTION_LABELS[action].done && need !== undefined) needs[need] = (needs[need] ?? 0) + 1;
     if (end === 'Gone' || end === 'Left') gone.push(vm);
-    if (end === 'Left') this.#state.left = withSkipped(this.#state.left, vm, why);
+    if (end === 'Left') this.#state.left = withSkipped(this.#state.left, vm, message);
     if (end !== 'Failed') return;
-    noteFailure(this.#state.failed, { vm, why, ...(wasDown === true && { wasDown }) });
-    log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
+    noteFailure(this.#state.failed, { vm, message, ...(wasDown === true && { wasDown }) });
+    log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, message });
   }
 
   protected continueAsNew(): Promise<never> {

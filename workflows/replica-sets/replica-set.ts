@@ -20,7 +20,7 @@ import { replicaSetDetails } from './details.ts';
 
 export interface ReplicaSetInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: CarriedOwner & { uncertain?: string[]; starts?: FailedStarts | null };
+  carried?: CarriedOwner & { uncertain: string[]; starts: FailedStarts | null };
 }
 
 const { planReplicaSet } = proxyLocalActivities<ReplicaSetActivities>({
@@ -84,7 +84,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     return time === null || time <= Date.now() ? null : new Date(time).toISOString();
   }
 
-  protected override plan(asked: OwnerRequest): Promise<PlannedSet> {
+  protected override plan(ownerRequest: OwnerRequest): Promise<PlannedSet> {
     this.#told = [...this.#uncertain];
     const own = {
       kind: this.#kind,
@@ -92,7 +92,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       starts: this.#starts,
       now: Date.now(),
     };
-    return planReplicaSet.executeWithOptions({ summary: summary(this.planSummary) }, [{ ...asked, ...own }]);
+    return planReplicaSet.executeWithOptions({ summary: summary(this.planSummary) }, [{ ...ownerRequest, ...own }]);
   }
 
   protected override reset(): void {

@@ -29,12 +29,12 @@ export function batchDetails(batch: Batch, { requestedBy, phase, waiting, outcom
   const all = waiting.length + Object.values(counts).reduce((sum, count) => sum + count, 0);
   const { Updated: done = 0, Failed: failures = 0 } = counts;
   const skipped = new SkippedVms();
-  for (const { vm, end, why } of outcomes)
+  for (const { vm, end, message } of outcomes)
     if (end !== 'Updated' && end !== 'Failed')
-      skipped.add(vm, why ?? ACT_ENDS[end].what, end === 'Gone' || end === 'Superseded');
+      skipped.add(vm, message ?? ACT_ENDS[end].what, end === 'Gone' || end === 'Superseded');
   const failed = outcomes
     .filter(({ end }) => end === 'Failed')
-    .map(({ vm, why = '', wasDown }) => ({ vm, why, ...(wasDown === true && { wasDown }) }));
+    .map(({ vm, message = '', wasDown }) => ({ vm, message, ...(wasDown === true && { wasDown }) }));
   const acts = Map.groupBy(batch.vms, ({ act }) => act);
   return runDetails(
     { phase, failed, inProgress: [], skipped: skipped.all, full: [], paused: null, aborted: null },

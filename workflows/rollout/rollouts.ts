@@ -22,8 +22,8 @@ import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } f
 import { onSignal } from '../lib/on-signal.ts';
 import type { BatchEnd, ChildEnd, RequestPayload } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../lib/search-attributes.ts';
-import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
+import { PendingSignals } from '../owners/pending-signals.ts';
 import { BatchRecords } from './batch-records.ts';
 import type { updateBatch } from './update-batch.ts';
 
@@ -36,13 +36,13 @@ export interface RolloutsState {
   /** Null before the first look, which reads it from the pool's status. */
   rollout: RolloutStatus | null;
   batches: Batch[];
-  /** VMs that batches have given back for reasons of their own; absent in older histories. */
-  deferred?: DeferredVm[];
+  /** VMs that batches have given back for reasons of their own. */
+  deferred: DeferredVm[];
   notBefore: number;
   /** Batches in a row of which no VM could be taken. */
   deferrals: number;
-  /** What was asked for since the last plan; absent in older histories. */
-  asks?: RolloutSignal[];
+  /** What was asked for since the last plan. */
+  signals: RolloutSignal[];
 }
 
 interface RolloutsOptions {
@@ -62,7 +62,7 @@ interface RolloutsOptions {
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
-  readonly #asks: Asks<RolloutSignal>;
+  readonly #signals: PendingSignals<RolloutSignal>;
   readonly #records: BatchRecords;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
@@ -72,26 +72,26 @@ export class Rollouts {
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
-    this.#asks = new Asks(this.state.asks);
+    this.#signals = new PendingSignals(this.state.signals);
     this.#records = new BatchRecords(options.ref, options.journal);
-    const take = (ask: RolloutSignal, asked: RequestPayload): void => {
-      options.journal.asked(ask.ask, asked);
-      this.#ask(ask);
+    const take = (signal: RolloutSignal, request: RequestPayload): void => {
+      options.journal.recordRequest(signal.kind, request);
+      this.#receive(signal);
       options.onChange();
     };
-    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
-      take({ ask: 'pause', ...asked, at: now() }, asked),
+    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (request) =>
+      take({ kind: 'pause', ...request, at: now() }, request),
     );
-    onSignal(resume, 'Continue after a pause by signal. All else is asked of the pool in Kubernetes.', (asked) =>
-      take({ ask: 'resume' }, asked),
+    onSignal(resume, 'Continue after a pause by signal. All else is asked of the pool in Kubernetes.', (request) =>
+      take({ kind: 'resume' }, request),
     );
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
   /** Returns what a plan needs to know. `tellsAll`: a plan of this run is made by another worker than those before. */
   request(tellsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
-    this.#asks.requested(this.state.rollout !== null);
-    const { deferred = [] } = this.state;
+    this.#signals.requested(this.state.rollout !== null);
+    const { deferred } = this.state;
     return {
       rollout: this.state.rollout,
       batches: this.state.batches.map(({ vms, ...batch }) =>
@@ -112,15 +112,15 @@ export class Rollouts {
    * Takes over what a plan has found. Returns false if users asked for something meanwhile: its batch may not begin.
    */
   taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
-    const asks = this.#asks.unknown(isOverruled === true);
+    const unknown = this.#signals.unknown(isOverruled === true);
     const isWithoutPast = this.state.rollout === null || isOverruled === true;
-    this.state.rollout = asks.reduce(withSignal, rollout.state);
+    this.state.rollout = unknown.reduce(withSignal, rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
     if (rollout.lost.length > 0) this.#options.onChange();
     const endsOthers = isWithoutPast && this.#endUnknown(rollout);
-    return asks.length === 0 && !endsOthers;
+    return unknown.length === 0 && !endsOthers;
   }
 
   /**
@@ -141,22 +141,22 @@ export class Rollouts {
 
   /** What the next run must know. */
   get carried(): RolloutsState {
-    return { ...this.state, asks: this.#asks.told };
+    return { ...this.state, signals: this.#signals.told };
   }
 
   /** Starts a batch as a workflow of its own, which outlives this run. */
-  begin(key: PoolKey, { batch: planned, reason, ...asked }: PlannedBatch, minVersions: ResourceVersions): void {
+  begin(key: PoolKey, { batch: planned, reason, ...rest }: PlannedBatch, minVersions: ResourceVersions): void {
     const { ref, inProgress, onChange, onProblem } = this.#options;
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     this.state.batches.push(batch);
-    this.#records.begin(batch, { requestedBy: asked.requestedBy, reason });
+    this.#records.begin(batch, { requestedBy: rest.requestedBy, reason });
     const { cluster, namespace, name } = ref;
     void inProgress.run({ kind: 'batch', reason }, async () => {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
-          args: [{ ref, key, batch, reason, ...asked, minVersions }],
+          args: [{ ref, key, batch, reason, ...rest, minVersions }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Batch ${batch.n}: ${reason}`),
           typedSearchAttributes: [
@@ -200,10 +200,10 @@ export class Rollouts {
     this.#told.delete(batch.n);
   }
 
-  #ask(ask: RolloutSignal): void {
+  #receive(signal: RolloutSignal): void {
     const { rollout } = this.state;
-    if (rollout !== null) this.state.rollout = withSignal(rollout, ask);
-    this.#asks.add(ask);
+    if (rollout !== null) this.state.rollout = withSignal(rollout, signal);
+    this.#signals.add(signal);
   }
 
   #ended({ n, pool, outcomes, goesOn = false, minVersions }: BatchEnd): void {
@@ -215,7 +215,7 @@ export class Rollouts {
     if (goesOn && batch !== undefined) this.#hear(batch, outcomes);
     else this.#forget(n);
     if (batch !== undefined)
-      state.deferred = deferredAfter(state.deferred ?? [], { revision: batch.revision, outcomes }, Date.now());
+      state.deferred = deferredAfter(state.deferred, { revision: batch.revision, outcomes }, Date.now());
     if (outcomes.some(({ end }) => end === 'Deferred'))
       this.#putOff(!goesOn && outcomes.every(({ end }) => end === 'Deferred'));
     else state.deferrals = 0;
@@ -223,13 +223,13 @@ export class Rollouts {
       const at = now();
       const failures = outcomes
         .filter(({ end }) => end === 'Failed')
-        .map(({ vm, why = '', wasDown }) => ({
+        .map(({ vm, message = '', wasDown }) => ({
           vm,
-          why: why.slice(0, 1024),
+          message: message.slice(0, 1024),
           at,
           ...(wasDown === true ? { wasDown: true as const } : {}),
         }));
-      if (failures.length > 0) this.#ask({ ask: 'fail', revision: batch.revision, failures });
+      if (failures.length > 0) this.#receive({ kind: 'fail', revision: batch.revision, failures });
     }
     this.#options.onChange(minVersions);
   }
@@ -280,9 +280,8 @@ export class Rollouts {
     handle
       .cancel()
       .catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
-    this.#options.onProblem(
-      `batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`,
-    );
+    const since = new Date(batch.startedAt).toISOString();
+    this.#options.onProblem(`batch ${n} was given up: it has said nothing since ${since}`);
     this.#forget(n);
   }
 
@@ -293,6 +292,7 @@ export class Rollouts {
   }
 }
 
-const nothingKnown = (): RolloutsState => ({ rollout: null, batches: [], notBefore: 0, deferrals: 0 });
+const NOTHING = { rollout: null, notBefore: 0, deferrals: 0 } as const;
+const nothingKnown = (): RolloutsState => ({ ...NOTHING, batches: [], deferred: [], signals: [] });
 
 const now = (): string => new Date(Date.now()).toISOString();

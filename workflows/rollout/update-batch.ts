@@ -208,7 +208,7 @@ async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Pr
   const isGone = await awaitRemoval(run, vm, wait);
   if (run.isSuperseded) return;
   // The pool makes it again when it has gone.
-  if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', why: 'it is still being deleted', isOwn: true }]);
+  if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', message: 'it is still being deleted', isOwn: true }]);
   if (!(await createAgain(run, vm))) return;
   for (let tries = 0; run.isWaiting(vm.name) && !run.isSuperseded; tries++) {
     if (tries > 0) await run.tell(true);
@@ -251,7 +251,7 @@ async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Prom
     if (made.refused === null) return !isLeft;
     // The VM is missing now, so the pool creates it.
     if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
-      run.settle([{ vm: name, end: 'Failed', why: made.refused.message }]);
+      run.settle([{ vm: name, end: 'Failed', message: made.refused.message }]);
       return false;
     }
     await condition(() => run.isSuperseded, REPLACE_AGAIN_MS);

@@ -77,27 +77,27 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     this.#state = state;
     this.journal = journal;
     this.phase = phase;
-    const asked =
+    const handlerOf =
       (change: (what: UserRequest) => void) =>
-      ({ by = 'unknown', why = null }: { by?: string; why?: string | null }): void => {
-        change({ by, at: new Date(Date.now()).toISOString(), why });
-        this.onAsked();
+      ({ by = 'unknown', reason = null }: { by?: string; reason?: string | null }): void => {
+        change({ by, at: new Date(Date.now()).toISOString(), reason });
+        this.onRequest();
         // What is looked for was asked for under the old rules.
         this.#look.cancel();
       };
-    const abortRun = asked((what) => (state.aborted = what));
+    const abortRun = handlerOf((what) => (state.aborted = what));
     onSignal(
       pause,
       pauses,
-      asked((what) => (state.paused = what)),
+      handlerOf((what) => (state.paused = what)),
     );
     onSignal(
       resume,
       'Continue after a pause.',
-      asked(() => (state.paused = null)),
+      handlerOf(() => (state.paused = null)),
     );
     onSignal(abort, aborts, abortRun);
-    const inTemporal = { why: 'its cancellation was requested in Temporal' };
+    const inTemporal = { reason: 'its cancellation was requested in Temporal' };
     void CancellationScope.current().cancelRequested.catch(() => state.aborted ?? abortRun(inTemporal));
   }
 
@@ -136,7 +136,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     return Promise.resolve();
   }
 
-  protected onAsked(): void {
+  protected onRequest(): void {
     this.#state.watchedSince = Date.now();
     if (this.phase !== 'Checking') this.showNow();
   }
@@ -151,13 +151,13 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     setCurrentDetails(this.details());
     try {
       let found: T | null = null;
-      while (found === null && this.#state.aborted === null) found = await this.#unlessAsked(check);
+      while (found === null && this.#state.aborted === null) found = await this.#unlessRequested(check);
       return found;
     } catch (error) {
       if (isCancellation(error)) throw error;
       this.show('Refused');
-      const why = error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
-      throw ApplicationFailure.nonRetryable(why, 'Refused');
+      const reason = error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
+      throw ApplicationFailure.nonRetryable(reason, 'Refused');
     }
   }
 
@@ -224,12 +224,12 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
   }
 
   /**
-   * If the API server was restored, what was done since is not done any more: the run fails, and its operation begins
+   * If the API server was restored, what was done since is undone: the run fails, and its operation begins
    * anew. A pause holds that back, and what is ending just ends (`restored`).
    */
   async #found(): Promise<Found | 'restored' | null> {
     try {
-      return await this.#unlessAsked(() => this.observe());
+      return await this.#unlessRequested(() => this.observe());
     } catch (error) {
       if (!isRestored(error)) throw error;
       await condition(() => this.mayTouch() || this.isEnding());
@@ -239,7 +239,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
   }
 
   /** Resolves with what `look` has found; null if a user asks for something meanwhile. */
-  async #unlessAsked<T>(look: () => Promise<T>): Promise<T | null> {
+  async #unlessRequested<T>(look: () => Promise<T>): Promise<T | null> {
     const scope = new CancellationScope();
     this.#look = scope;
     try {

@@ -34,17 +34,17 @@ async function keepTime(key: OperationKey, from: number | null): Promise<void> {
   const { cluster: _, ...ref } = key;
   const name = escapeMarkdown(`${ref.namespace}/${ref.name}`);
   let ranUntil = from;
-  let isAsked = false;
-  onSignal(changed, 'The schedule or one of its operations has changed: look again.', () => (isAsked = true));
+  let hasChanged = false;
+  onSignal(changed, 'The schedule or one of its operations has changed: look again.', () => (hasChanged = true));
   for (let isKnown = from !== null; ; isKnown = true) {
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operationSchedule>(key, ranUntil);
-    isAsked = false;
+    hasChanged = false;
     const looked = await lookAtSchedule(ref, ranUntil);
     if (looked.is === 'missing' && !isKnown) throw unknownObject('VirtualMachineOperationSchedule', ref, 'keeps it');
     if (looked.is === 'missing') return;
     ranUntil = looked.ranUntil ?? ranUntil;
     const last = ranUntil === null ? 'never' : new Date(ranUntil).toISOString();
     setCurrentDetails(`Schedule **${name}**: last run **${last}**`);
-    await condition(() => isAsked, Math.min(looked.waitMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS));
+    await condition(() => hasChanged, Math.min(looked.waitMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS));
   }
 }

@@ -42,13 +42,13 @@ export class Expansions {
     const key = `${namespace}/${revision}`;
     const known = this.#known.get(key);
     if (known !== undefined && known.at > Date.now() - FRESH_MS) return known.expanded;
-    const expanded = await this.#ask(namespace, template);
+    const expanded = await this.#expand(namespace, template);
     if (this.#known.size >= MOST) this.#known.clear();
     this.#known.set(key, { expanded, at: Date.now() });
     return expanded;
   }
 
-  async #ask(namespace: string, template: PoolTemplate): Promise<PoolTemplate | undefined> {
+  async #expand(namespace: string, template: PoolTemplate): Promise<PoolTemplate | undefined> {
     try {
       const spec = await expandVmSpec(this.#client, namespace, template.spec);
       return { ...template, spec: spec as VmTemplate['spec'] };

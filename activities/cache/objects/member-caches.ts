@@ -55,7 +55,7 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
     return this.#byController.of(namespace, keyOf(kind, uid));
   }
 
-  /** Returns those of a namespace that no controller owns. */
+  /** Returns the members in a namespace that no controller owns. */
   uncontrolledIn(namespace: string): V[] {
     return this.#byController.of(namespace, NOBODY);
   }

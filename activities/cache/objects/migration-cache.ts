@@ -51,7 +51,7 @@ export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, S
     this.#inFlight = inFlight;
   }
 
-  /** Returns what the migrations say by which drover moves this VMI; null if there are none. */
+  /** Returns what drover's migrations of this VMI say; null if there are none. */
   evacuationOf({ namespace, uid }: Identity): Evacuation | null {
     return evacuationOf(this.#own.of(namespace, uid));
   }

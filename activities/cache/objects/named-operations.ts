@@ -7,7 +7,7 @@ import { KubeError } from '../../../kubernetes/errors.ts';
  * The objects that ask for operations on VMs. A backup is none: KubeVirt goes by what the VMI says of it, and that ends
  * with the VMI.
  */
-const ASKED_BY: Partial<Record<OperationKind, Resource>> = {
+const RESOURCE_OF: Partial<Record<OperationKind, Resource>> = {
   Snapshot: VirtualMachineSnapshots,
   Restore: VirtualMachineRestores,
 };
@@ -30,7 +30,7 @@ interface Options {
   onChange: (holder: Holder, key: string, operations: readonly Operation[]) => void;
 }
 
-interface Asked {
+interface Tracked {
   isGone: boolean;
   holders: Map<string, { holder: Holder; view: Operated }>;
   again: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ interface Asked {
  */
 export class NamedOperations {
   readonly #options: Options;
-  readonly #asked = new Map<string, Asked>();
+  readonly #tracked = new Map<string, Tracked>();
   /** What each VM and VMI names, by its holder and key. */
   readonly #named = new Map<string, string[]>();
   #isStopped = false;
@@ -54,7 +54,7 @@ export class NamedOperations {
   /** Returns the view without what is known to be gone. */
   current<V extends Operated>(view: V): V {
     if (view.operations.length === 0) return view;
-    const operations = view.operations.filter((one) => this.#asked.get(idOf(view, one) ?? '')?.isGone !== true);
+    const operations = view.operations.filter((one) => this.#tracked.get(idOf(view, one) ?? '')?.isGone !== true);
     return operations.length === view.operations.length ? view : { ...view, operations };
   }
 
@@ -75,7 +75,7 @@ export class NamedOperations {
 
   stop(): void {
     this.#isStopped = true;
-    for (const { again } of this.#asked.values()) clearTimeout(again);
+    for (const { again } of this.#tracked.values()) clearTimeout(again);
   }
 
   #follow(holder: Holder, key: string, view: Operated, operations: readonly Operation[]): void {
@@ -86,39 +86,39 @@ export class NamedOperations {
     else this.#named.set(id, named);
     for (const operation of operations) {
       const path = idOf(view, operation)!;
-      const asked = this.#asked.get(path) ?? { isGone: false, holders: new Map(), again: undefined };
-      asked.holders.set(id, { holder, view });
-      if (this.#asked.has(path)) continue;
-      this.#asked.set(path, asked);
-      void this.#ask(path, view.namespace, operation);
+      const tracked = this.#tracked.get(path) ?? { isGone: false, holders: new Map(), again: undefined };
+      tracked.holders.set(id, { holder, view });
+      if (this.#tracked.has(path)) continue;
+      this.#tracked.set(path, tracked);
+      void this.#check(path, view.namespace, operation);
     }
   }
 
   #drop(path: string, holder: string): void {
-    const asked = this.#asked.get(path);
-    asked?.holders.delete(holder);
-    if (asked === undefined || asked.holders.size > 0) return;
-    clearTimeout(asked.again);
-    this.#asked.delete(path);
+    const tracked = this.#tracked.get(path);
+    tracked?.holders.delete(holder);
+    if (tracked === undefined || tracked.holders.size > 0) return;
+    clearTimeout(tracked.again);
+    this.#tracked.delete(path);
   }
 
-  async #ask(path: string, namespace: string, operation: Operation): Promise<void> {
+  async #check(path: string, namespace: string, operation: Operation): Promise<void> {
     const isGone = await this.#isGone(namespace, operation);
-    const asked = this.#asked.get(path);
-    if (asked === undefined || this.#isStopped) return;
-    if (isGone !== null && isGone !== asked.isGone) {
-      asked.isGone = isGone;
-      for (const { holder, view } of asked.holders.values())
+    const tracked = this.#tracked.get(path);
+    if (tracked === undefined || this.#isStopped) return;
+    if (isGone !== null && isGone !== tracked.isGone) {
+      tracked.isGone = isGone;
+      for (const { holder, view } of tracked.holders.values())
         this.#options.onChange(holder, `${view.namespace}/${view.name}`, this.current(view).operations);
     }
-    asked.again = setTimeout(() => void this.#ask(path, namespace, operation), AGAIN_MS);
-    asked.again.unref?.();
+    tracked.again = setTimeout(() => void this.#check(path, namespace, operation), AGAIN_MS);
+    tracked.again.unref?.();
   }
 
   /** Null if that can't be known: the API server doesn't answer, or doesn't serve such objects. */
   async #isGone(namespace: string, { kind, object }: Operation): Promise<boolean | null> {
     try {
-      await this.#options.client.get(ASKED_BY[kind]!, { namespace, name: object! }, { deadlineMs: DEADLINE_MS });
+      await this.#options.client.get(RESOURCE_OF[kind]!, { namespace, name: object! }, { deadlineMs: DEADLINE_MS });
       return false;
     } catch (error) {
       return error instanceof KubeError && error.status === 404 && error.reason === 'NotFound' ? true : null;
@@ -128,4 +128,4 @@ export class NamedOperations {
 
 /** Names the object that asks for the operation; undefined if there is none. */
 const idOf = ({ namespace }: Operated, { kind, object }: Operation): string | undefined =>
-  ASKED_BY[kind] === undefined || object === null ? undefined : `${kind}/${namespace}/${object}`;
+  RESOURCE_OF[kind] === undefined || object === null ? undefined : `${kind}/${namespace}/${object}`;

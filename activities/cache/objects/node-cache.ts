@@ -5,7 +5,10 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 
 interface NodeCacheOptions extends Omit<ListWatchOptions<Node, NodeView>, 'view' | 'onChange'> {
-  /** Called when a node has become ready or not ready, cordoned, tainted or not any more, or has come or gone. */
+  /**
+   * Called when a node has become ready or not ready, was cordoned, uncordoned, tainted or untainted, or was added or
+   * removed.
+   */
   onChange: (before: NodeView | undefined, after: NodeView | undefined) => void;
   /** Returns the key of the taint that tells KubeVirt to drain a node. */
   drainTaint: () => string;

@@ -32,7 +32,7 @@ export interface AllOptions {
   onError?: (resource: string, error: Error) => void;
   onMissed?: (resource: string, count: number) => void;
   /** Called when a kind of object that the worker can do without can't be listed, and with null when it can again. */
-  onMissing?: (resource: Resource, why: Missing | null) => void;
+  onMissing?: (resource: Resource, message: Missing | null) => void;
 }
 
 /** Options of the caches of all resources. */
@@ -46,7 +46,7 @@ export const commonTo =
     ...(relistMs === undefined ? {} : { relistMs }),
     onError: (error: Error) => onError?.(resource.plural, error),
     onMissed: (count: number) => onMissed?.(resource.plural, count),
-    onMissing: (why: Missing | null) => onMissing?.(resource, why),
+    onMissing: (message: Missing | null) => onMissing?.(resource, message),
   });
 
 /** Creates the caches of all kinds of owners, whole but for what the API server notes about fields. */

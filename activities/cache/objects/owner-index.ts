@@ -8,7 +8,7 @@ export class OwnerIndex<V extends { namespace: string; name: string }> {
     this.#ownerOf = ownerOf;
   }
 
-  /** Returns those of the namespace that belong to this owner, in no particular order. */
+  /** Returns the objects of the namespace that belong to this owner, in no particular order. */
   of(namespace: string, owner: string): V[] {
     return [...(this.#byOwner.get(keyOf(namespace, owner))?.values() ?? [])];
   }

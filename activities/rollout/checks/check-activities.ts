@@ -17,7 +17,7 @@ import type { PoolKey } from '../../owners/owner-key.ts';
 import { deleteJob, lookByJob } from './job.ts';
 import { lookByPrometheus, type PrometheusOptions } from './prometheus.ts';
 
-/** How far the caller's clock, by which pools plan, may differ from the API server's. */
+/** How far the caller's clock, which pools plan by, may differ from the API server's. */
 const APART_MS = 600_000;
 /** How what was seen is recorded. */
 const TO_STATUS = { subresource: 'status', ...ON_BUSY_STATUS };

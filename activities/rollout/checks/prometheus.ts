@@ -6,7 +6,7 @@ import { lookAtAnswer } from '../../../decisions/rollout/checks/prometheus-answe
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import { isAllowed } from './addresses.ts';
-import type { Answer, Asked, Credentials } from './ask-prometheus.ts';
+import type { Answer, PrometheusQuery, Credentials } from './query-prometheus.ts';
 
 /** A Secret of another type was not made for this: the author of a pool could have any other sent anywhere. */
 const SECRET_TYPE = 'drover.dev/prometheus';
@@ -15,12 +15,12 @@ export interface PrometheusOptions {
   client: KubeClient;
   /** URLs that may be asked, and all below them. */
   addresses: readonly string[];
-  ask: (asked: Asked) => Promise<Answer>;
+  runQuery: (query: PrometheusQuery) => Promise<Answer>;
 }
 
 /** Returns what the value of a query says of a check of a pool in this namespace. */
 export async function lookByPrometheus(
-  { client, addresses, ask }: PrometheusOptions,
+  { client, addresses, runQuery }: PrometheusOptions,
   namespace: string,
   { address, query, secretName, ...range }: NonNullable<StepCheck['prometheus']>,
   signal: AbortSignal,
@@ -30,7 +30,7 @@ export async function lookByPrometheus(
   const credentials = secretName === undefined ? {} : await credentialsIn(client, { namespace, name: secretName });
   if (typeof credentials === 'string') return unknown(credentials);
   try {
-    return lookAtAnswer(await ask({ address, query, ...credentials, signal }), range);
+    return lookAtAnswer(await runQuery({ address, query, ...credentials, signal }), range);
   } catch (error) {
     signal.throwIfAborted();
     return unknown(`${new URL(address).origin} does not answer: ${reasonOf(error)}`);

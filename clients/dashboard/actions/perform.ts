@@ -9,7 +9,7 @@ import { throwAll, UsageError } from '../../cli/failure.ts';
 import { labelOf } from '../../cli/print.ts';
 import { cancelDrain } from '../../drain/cancel.ts';
 import { startDrain } from '../../drain/start.ts';
-import { askCycles, type CycleAction } from '../../healing/cycles.ts';
+import { requestCycles, type CycleAction } from '../../healing/cycles.ts';
 import { Healing, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { steer } from '../../operations/find-operation.ts';
 import { controlPool, type Control, type Controlled } from '../../pool/control.ts';
@@ -25,49 +25,49 @@ type Done = Extract<ActionResult, { ok: true }>;
  * Does what the command of this name does, by the same functions, as the user of the kubeconfig. Throws what the
  * command would print.
  */
-export async function perform(session: Session, asked: ActionRequest): Promise<Done> {
-  const { action, about } = asked;
+export async function perform(session: Session, request: ActionRequest): Promise<Done> {
+  const { action, about } = request;
   const kube = await session.kube();
   if (action === 'operation.pause' || action === 'operation.resume' || action === 'operation.abort')
-    return steerOperation(kube, asked, STEERED[action]);
+    return steerOperation(kube, request, STEERED[action]);
   const { namespace, name } = about;
   if (action === 'drain.start')
-    return { ok: true, ...(await startDrain(kube, name, { reason: asked.reason, dryRun: 'none' })) };
+    return { ok: true, ...(await startDrain(kube, name, { reason: request.reason, dryRun: 'none' })) };
   if (action === 'drain.cancel') return { ok: true, ...(await cancelDrain(kube, name, 'none')) };
   if (namespace === null) throw new UsageError(`in which namespace is ${name}?`);
   if (action === 'schedule.suspend' || action === 'schedule.resume')
     return {
       ok: true,
-      sentence: await suspended(kube, { namespace, name }, action === 'schedule.suspend', asked.reason),
+      sentence: await suspended(kube, { namespace, name }, action === 'schedule.suspend', request.reason),
       remarks: [],
     };
   const pool = await kube.get<Pool>(VirtualMachinePools, { namespace, name });
   switch (action) {
     case 'rollout.pause':
-      return ask(session, pool, Rollout, pause, asked);
+      return steerPool(session, pool, Rollout, pause, request);
     case 'rollout.resume':
-      return ask(session, pool, Rollout, resume, asked);
+      return steerPool(session, pool, Rollout, resume, request);
     case 'rollout.promote':
-      return ask(session, pool, Rollout, promote(asked.full === true), asked);
+      return steerPool(session, pool, Rollout, promote(request.full === true), request);
     case 'rollout.abort':
-      return ask(session, pool, Rollout, abort, asked);
+      return steerPool(session, pool, Rollout, abort, request);
     case 'rollout.undo':
       return {
         ok: true,
-        ...(await undoRollout(kube, pool, { toRevision: asked.revision, reason: asked.reason, dryRun: 'none' })),
+        ...(await undoRollout(kube, pool, { toRevision: request.revision, reason: request.reason, dryRun: 'none' })),
       };
     case 'heal.pause':
-      return ask(session, pool, Healing, pauseHealing, asked);
+      return steerPool(session, pool, Healing, pauseHealing, request);
     case 'heal.resume':
-      return ask(session, pool, Healing, resumeHealing, asked);
+      return steerPool(session, pool, Healing, resumeHealing, request);
     case 'heal.now':
-      return askOfVms(session, pool, 'now', asked);
+      return steerCycles(session, pool, 'now', request);
     case 'heal.skip':
-      return askOfVms(session, pool, 'skip', asked);
+      return steerCycles(session, pool, 'skip', request);
   }
 }
 
-async function ask<View>(
+async function steerPool<View>(
   session: Session,
   pool: Stored<Pool>,
   controlled: Controlled<View>,
@@ -81,14 +81,14 @@ async function ask<View>(
   return { ok: true, sentence, remarks: remarks.map(stripVTControlCharacters) };
 }
 
-async function askOfVms(
+async function steerCycles(
   session: Session,
   pool: Stored<Pool>,
   verb: CycleAction,
   { vms = [], reason }: ActionRequest,
 ): Promise<Done> {
   if (vms.length === 0) throw new UsageError(`which VMs of pool ${pool.metadata.name}? Give their names`);
-  const { done, failures } = await askCycles(session, pool, verb, vms, { reason, dryRun: 'none' });
+  const { done, failures } = await requestCycles(session, pool, verb, vms, { reason, dryRun: 'none' });
   if (done.size === 0) throwAll(failures);
   return {
     ok: true,

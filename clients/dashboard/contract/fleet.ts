@@ -113,19 +113,19 @@ export interface Rollout {
   updated: number;
   replicas: number;
   steps: Step[];
-  paused: { by: string; at: string | null; why: string | null } | null;
-  halted: { kind: string; by: string; at: string; why: string | null } | null;
+  paused: { by: string; at: string | null; reason: string | null } | null;
+  halted: { kind: string; by: string; at: string; reason: string | null } | null;
   /** The newest last. */
-  failures: { vm: string; why: string; at: string }[];
+  failures: { vm: string; message: string; at: string }[];
 }
 
 export interface Healing {
   phase: string;
-  paused: { by: string; at: string; why: string | null } | null;
+  paused: { by: string; at: string; reason: string | null } | null;
   suspended: string | null;
-  cycles: { vm: string; attempt: number; phase: string; why: string; nextAt: string | null }[];
-  /** VMs that drover does not try to replace any more. */
-  givenUp: { vm: string; why: string; at: string }[];
+  cycles: { vm: string; attempt: number; phase: string; message: string; nextAt: string | null }[];
+  /** VMs that drover no longer tries to replace. */
+  givenUp: { vm: string; message: string; at: string }[];
 }
 
 /** A pool or replica set, or the VMs of a namespace that drover has in none (`kind` is null). */
@@ -198,7 +198,7 @@ export interface Need {
 
 /** VMs that wait, or are left alone, for one reason. */
 export interface Skip {
-  why: string;
+  message: string;
   /** Null if a limit is reached, of which no number is known. */
   count: number | null;
   /** The first of them. */
@@ -234,7 +234,7 @@ export interface OperationCard {
   endedAt: string | null;
   windows: Windows | null;
   skips: Skip[];
-  failures: { vm: string; why: string }[];
+  failures: { vm: string; message: string }[];
   actions: Action[];
 }
 
@@ -256,7 +256,7 @@ export interface ScheduleCard {
   lastOutcome: string | null;
   /** Names of its operations that run. */
   active: string[];
-  lastMissed: { at: string; why: string } | null;
+  lastMissed: { at: string; message: string } | null;
   actions: Action[];
 }
 
@@ -271,6 +271,6 @@ export interface DrainCard {
   left: number;
   migrating: number;
   /** VMIs that were asked to leave. */
-  asked: number;
+  toEvacuate: number;
   actions: Action[];
 }

@@ -22,14 +22,14 @@ export interface Session {
   state: 'live' | 'reconnecting' | 'refused';
   since: string;
   /** Why it is not live; null while it is. */
-  why: string | null;
+  message: string | null;
   /** Namespaces that are watched; null for all of the cluster. */
   namespaces: string[] | null;
   /**
    * What is not shown, and why, such as `nodes`, null, `you may not list them`. Namespace null: in all of them.
    * `since`: what is shown of it is from before that; null if nothing is shown.
    */
-  unseen: { what: string; namespace: string | null; why: string; since: string | null }[];
+  unseen: { what: string; namespace: string | null; message: string; since: string | null }[];
   isReadOnly: boolean;
   versions: { drover: string; kubernetes: string | null; kubevirt: string | null };
 }
@@ -62,7 +62,7 @@ export interface Cells {
   cells: VmCell[];
 }
 
-/** Items that are new or changed, whole, and the ids of those that are gone. */
+/** Items that are new or changed, whole, and the ids of items that are gone. */
 export interface Changes<Item> {
   set?: Item[];
   gone?: string[];
@@ -70,11 +70,11 @@ export interface Changes<Item> {
 
 export type Delta = { [K in keyof Collections]?: Changes<Collections[K]> } & {
   type: 'delta';
-  /** One more than that of the last snapshot or delta. */
+  /** One more than in the last snapshot or delta. */
   seq: number;
   needs?: Needs;
   /**
-   * By the id of the card: VMs that are new or changed, and the names of those that are gone. A card that is gone takes
+   * By the id of the card: VMs that are new or changed, and the names of VMs that are gone. A card that is gone takes
    * its cells with it.
    */
   cells?: Record<string, Changes<VmCell>>;

@@ -73,7 +73,7 @@ export interface VmDetails {
   /** What it waits for if it is not as its owner wants it, and since when; null if it is, or that is not known. */
   wait: { sentence: string; since: string | null; isLate: boolean } | null;
   /** Why it is as it is: the first is the most likely cause. Empty for a VM that is well. */
-  why: string[];
+  explanation: string[];
   facts: Fact[];
   disks: Disk[];
   /** The newest first. */
@@ -105,7 +105,7 @@ export interface LogEntry {
   /** Such as `Restarted`, `Failed` or `Deferred`. */
   end: string;
   tone: 'good' | 'bad' | 'warn' | 'busy';
-  why: string | null;
+  message: string | null;
 }
 
 /** A part of many lines: `page` of `pages`, which count from 1, and how many there are in all. */
@@ -132,7 +132,7 @@ export interface ReportLine {
   vmiTypeBefore: string | null;
   state: string;
   tone: 'good' | 'bad' | 'warn' | 'busy';
-  why: string | null;
+  message: string | null;
 }
 
 /** `GET /api/reports/NAMESPACE/NAME/PAGE/WORDS`: 404 for an operation that changes no machine types. */

@@ -49,7 +49,7 @@ export class Details {
       ...parts,
       wait,
       // It has the reason that KubeVirt gives.
-      why: parts.why.filter((sentence) => wait?.sentence.includes(sentence) !== true),
+      explanation: parts.explanation.filter((sentence) => wait?.sentence.includes(sentence) !== true),
       history: told.history,
       unknown: [...parts.unknown, ...told.unknown],
       actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),
@@ -101,9 +101,9 @@ function waitOf(card: Card | undefined, vm: string): VmDetails['wait'] {
 }
 
 /** What Temporal tells; null if it tells nothing, or not soon. */
-export function soon<T>(asked: Promise<T | undefined>): Promise<T | null> {
+export function soon<T>(answer: Promise<T | undefined>): Promise<T | null> {
   const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
-  return Promise.race([asked.then((known) => known ?? null), late]).catch(() => null);
+  return Promise.race([answer.then((known) => known ?? null), late]).catch(() => null);
 }
 
 /** Throws `Failure` if there are not so many words. */

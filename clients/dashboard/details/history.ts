@@ -28,7 +28,7 @@ export async function readHistory(kube: KubeClient, subject: Subject, revisions:
     eventsOf(kube, subject).catch((error: unknown) => missing(unknown, error)),
   ]);
   const history = [...grouped(acts).map(entryOf), ...events]
-    .toSorted((one, other) => other.at.localeCompare(one.at))
+    .toSorted((a, b) => b.at.localeCompare(a.at))
     .slice(0, MOST);
   return { history, unknown };
 }
@@ -38,7 +38,7 @@ function missing(unknown: string[], error: unknown): [] {
   return [];
 }
 
-function entryOf({ time, action, vms, from, to, requestedBy, end, why }: Act): HistoryEntry {
+function entryOf({ time, action, vms, from, to, requestedBy, end, message }: Act): HistoryEntry {
   const revisions = to === null ? '' : ` ${from === null ? '' : `from ${from} `}to ${to}`;
   const who = requestedBy === null || requestedBy === 'drover' ? '' : `, requested by ${requestedBy}`;
   const of = vms.length === 0 ? '' : ` of ${formatNames(vms)}`;
@@ -47,7 +47,7 @@ function entryOf({ time, action, vms, from, to, requestedBy, end, why }: Act): H
     by: 'drover',
     tone: ACT_ENDS[end].is === 'bad' ? 'warning' : 'normal',
     what: end,
-    sentence: `${action}${of}${revisions}${who}${why === null || why === '' ? '' : `: ${why}`}`,
+    sentence: `${action}${of}${revisions}${who}${message === null || message === '' ? '' : `: ${message}`}`,
     count: 1,
   };
 }

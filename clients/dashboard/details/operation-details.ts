@@ -77,7 +77,7 @@ const TONES: Record<ReportRow['state'], ReportLine['tone']> = {
 };
 const END_TONES = { well: 'good', bad: 'bad', left: 'warn', open: 'busy' } as const;
 
-const entriesOf = ({ time, endedAt, action, vms, from, to, end, why }: Act): LogEntry[] =>
+const entriesOf = ({ time, endedAt, action, vms, from, to, end, message }: Act): LogEntry[] =>
   vms.map((vm) => ({
     at: time,
     endedAt,
@@ -85,5 +85,5 @@ const entriesOf = ({ time, endedAt, action, vms, from, to, end, why }: Act): Log
     what: `${action}${to === null ? '' : ` ${from === null ? '' : `from ${from} `}to ${to}`}`,
     end,
     tone: END_TONES[ACT_ENDS[end].is],
-    why: why === '' ? null : why,
+    message: message === '' ? null : message,
   }));

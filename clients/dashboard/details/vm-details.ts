@@ -23,7 +23,7 @@ export interface Known {
   pool: Stored<Pool> | undefined;
 }
 
-type Parts = Pick<VmDetails, 'status' | 'isReady' | 'why' | 'facts' | 'disks' | 'unknown'>;
+type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'unknown'>;
 
 /** Reads a VM, or a VMI without one. Throws `KubeError` (404) if there is neither, and healing makes none again. */
 export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
@@ -38,9 +38,9 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   ]);
   const object = vm ?? vmi;
   if (object === undefined) {
-    const why = pool === undefined ? [] : whyInPool(pool, name);
-    if (why.length === 0) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
-    return { status: 'Deleted', isReady: false, why, facts: [], disks: [], unknown };
+    const explanation = pool === undefined ? [] : whyInPool(pool, name);
+    if (explanation.length === 0) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
+    return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], unknown };
   }
   const view = vmi === undefined ? null : vmiView(vmi);
   const member = object as Stored<Member>;
@@ -52,7 +52,7 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   return {
     status: stateOf(member),
     isReady,
-    why: whyOf(member, vm, view, {
+    explanation: whyOf(member, vm, view, {
       pool,
       warning: warnings.get(name),
       unfilled: isDown(member) ? unfilledDisks(disks) : [],
@@ -80,7 +80,7 @@ function whyOf(
     warning === undefined ? '' : `the last warning: ${formatWarning(warning, Date.now())}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
-    view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.why}`,
+    view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.message}`,
     ...(pool === undefined ? [] : whyInPool(pool, name)),
   ];
   // What a longer sentence has said already is not said again.
@@ -117,8 +117,8 @@ function whyInPool(pool: Stored<Pool>, vm: string): string[] {
   const claim = pool.status?.disruptedVMs?.find((one) => one.vm === vm);
   return [
     isTold ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
-    waiting === undefined ? '' : `not replaced: ${[waiting.why, waiting.waitsFor].filter(Boolean).join('; ')}`,
-    failure === undefined ? '' : `failed in the rollout: ${failure.why}`,
+    waiting === undefined ? '' : `not replaced: ${[waiting.message, waiting.waitsFor].filter(Boolean).join('; ')}`,
+    failure === undefined ? '' : `failed in the rollout: ${failure.message}`,
     claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}: ${claimIsFor(claim)}`,
   ].filter((sentence) => sentence !== '');
 }

@@ -155,7 +155,7 @@ export class Card {
   }
 
   /** When the card changes although nothing else does, in milliseconds since the epoch; null: never. */
-  wakeAt({ windows }: Pick<OwnerCard, 'windows'>, now: number): number | null {
+  nextChangeAt({ windows }: Pick<OwnerCard, 'windows'>, now: number): number | null {
     const times = [
       windows?.until == null ? [] : Date.parse(windows.until),
       this.unseenSince === null ? [] : this.unseenSince + UNSEEN_MS,
@@ -163,7 +163,7 @@ export class Card {
       (this.pool?.status?.disruptedVMs ?? []).map(({ at }) => Date.parse(at) + CLAIM_MS),
     ].flat();
     const later = times.filter((time) => time > now);
-    return later.length === 0 ? null : later.reduce((one, other) => Math.min(one, other));
+    return later.length === 0 ? null : later.reduce((a, b) => Math.min(a, b));
   }
 
   /** Whether a worker has looked at the newest spec. */

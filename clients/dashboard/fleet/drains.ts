@@ -17,10 +17,10 @@ export function seenNode(node: Stored<Node>): SeenNode {
 
 interface OnNode {
   vmis: Set<string>;
-  asked: Set<string>;
+  toEvacuate: Set<string>;
 }
 
-const NOTHING: OnNode = { vmis: new Set(), asked: new Set() };
+const NOTHING: OnNode = { vmis: new Set(), toEvacuate: new Set() };
 
 /** Counts which VMIs are on which nodes, and which nodes they are to leave. */
 export class Drains {
@@ -41,11 +41,11 @@ export class Drains {
   }
 
   #count(key: string, node: string, vmi: VmiView | undefined): void {
-    const on = this.#on.get(node) ?? { vmis: new Set(), asked: new Set() };
+    const on = this.#on.get(node) ?? { vmis: new Set(), toEvacuate: new Set() };
     on.vmis.delete(key);
-    on.asked.delete(key);
+    on.toEvacuate.delete(key);
     if (vmi !== undefined) on.vmis.add(key);
-    if (vmi?.evacuationNode === node) on.asked.add(key);
+    if (vmi?.evacuationNode === node) on.toEvacuate.add(key);
     if (on.vmis.size === 0) this.#on.delete(node);
     else this.#on.set(node, on);
     this.dirty.add(node);
@@ -72,11 +72,11 @@ export class Drains {
 
   /** Null for a node that has no VMI, and that none is to leave. */
   cardOf(node: string, isMigrating: (key: string) => boolean): Omit<DrainCard, 'actions'> | null {
-    const { vmis, asked } = this.#on.get(node) ?? NOTHING;
+    const { vmis, toEvacuate } = this.#on.get(node) ?? NOTHING;
     const view = this.#nodes.get(node);
     const isLeft = view !== undefined && isDrained(view, DRAIN_TAINT);
     if (vmis.size === 0 && !isLeft) return null;
     const migrating = [...vmis].filter(isMigrating).length;
-    return { id: `node/${node}`, node, isDrained: isLeft, left: vmis.size, migrating, asked: asked.size };
+    return { id: `node/${node}`, node, isDrained: isLeft, left: vmis.size, migrating, toEvacuate: toEvacuate.size };
   }
 }

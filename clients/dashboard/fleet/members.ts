@@ -79,7 +79,7 @@ export class Members {
     return this.#migrations.get(key)?.values().next().value;
   }
 
-  /** The key of the owner, and the seat; null if there is no such member. */
+  /** The key of the owner, and the seat; null if the member does not exist. */
   seatOf(key: string): { owner: string; namespace: string; seat: Seat } | null {
     const vm = this.#vms.get(key);
     const vmi = this.vmis.get(key);

@@ -33,7 +33,7 @@ export class VisibleNamespaces {
   readonly #watch: ListWatch<KubeObject, string>;
   readonly #known = new Map<string, Known>();
   #timer: NodeJS.Timeout | undefined;
-  #asking = Promise.resolve();
+  #polling = Promise.resolve();
 
   constructor(client: KubeClient, listener: Listener) {
     this.#listener = listener;
@@ -46,7 +46,7 @@ export class VisibleNamespaces {
       onChange: (name, before, after) => {
         if (after === undefined) this.#leave(name);
         else if (before === undefined) this.#known.set(name, { isSeen: false, dueAt: 0, againMs: FIRST_MS });
-        if (this.#timer !== undefined) this.#askSoon();
+        if (this.#timer !== undefined) this.#pollSoon();
       },
     });
   }
@@ -54,8 +54,8 @@ export class VisibleNamespaces {
   /** Resolves once all namespaces were asked about; there are none if the user may not list namespaces. */
   async start(): Promise<void> {
     await this.#watch.start().ready();
-    await this.#ask();
-    this.#timer = setInterval(() => this.#askSoon(), FIRST_MS);
+    await this.#poll();
+    this.#timer = setInterval(() => this.#pollSoon(), FIRST_MS);
   }
 
   async stop(): Promise<void> {
@@ -64,11 +64,11 @@ export class VisibleNamespaces {
   }
 
   /** One after the other, so that a namespace is asked about once. */
-  #askSoon(): void {
-    this.#asking = this.#asking.then(() => this.#ask()).catch(() => {});
+  #pollSoon(): void {
+    this.#polling = this.#polling.then(() => this.#poll()).catch(() => {});
   }
 
-  async #ask(): Promise<void> {
+  async #poll(): Promise<void> {
     const now = Date.now();
     const due = [...this.#known].filter(([, { isSeen, dueAt }]) => !isSeen && dueAt <= now);
     const seen: string[] = [];

@@ -24,6 +24,6 @@ export class Revisions {
 
   /** The oldest first; none if none is recorded yet, or the user may not see them. */
   of(pool: string): RevisionRecord[] {
-    return [...(this.#pools.get(pool)?.values() ?? [])].sort((one, other) => one.number - other.number);
+    return [...(this.#pools.get(pool)?.values() ?? [])].sort((a, b) => a.number - b.number);
   }
 }

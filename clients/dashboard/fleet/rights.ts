@@ -35,7 +35,7 @@ export class Rights {
   readonly #isReadOnly: boolean;
   readonly #onChange: () => void;
   readonly #known = new Map<string, Known>();
-  readonly #asking = new Set<string>();
+  readonly #checking = new Set<string>();
 
   constructor(kube: KubeClient, { isReadOnly, onChange }: { isReadOnly: boolean; onChange: () => void }) {
     this.#kube = kube;
@@ -48,18 +48,18 @@ export class Rights {
     if (this.#isReadOnly) return READ_ONLY;
     const key = `${what}/${namespace ?? ''}`;
     const known = this.#known.get(key);
-    if (known === undefined || Date.now() - known.at > KNOWN_MS) void this.#ask(key, what, namespace);
+    if (known === undefined || Date.now() - known.at > KNOWN_MS) void this.#check(key, what, namespace);
     return known === undefined ? 'the API server has not said yet whether you may' : known.whyNot;
   }
 
-  async #ask(key: string, what: Changeable, namespace: string | null): Promise<void> {
-    if (this.#asking.has(key)) return;
-    this.#asking.add(key);
+  async #check(key: string, what: Changeable, namespace: string | null): Promise<void> {
+    if (this.#checking.has(key)) return;
+    this.#checking.add(key);
     try {
-      const asked = RIGHTS[what].map(async (right) =>
+      const checks = RIGHTS[what].map(async (right) =>
         (await this.#has(right, namespace)) ? [] : [formatRight(right)],
       );
-      const [missing] = (await Promise.all(asked)).flat();
+      const [missing] = (await Promise.all(checks)).flat();
       const where = namespace === null ? '' : ` in ${namespace}`;
       const whyNot = missing === undefined ? null : `you may not ${missing}${where}`;
       const before = this.#known.get(key);
@@ -68,7 +68,7 @@ export class Rights {
     } catch {
       // It is asked again when the page next needs it.
     } finally {
-      this.#asking.delete(key);
+      this.#checking.delete(key);
     }
   }
 

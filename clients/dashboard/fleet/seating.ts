@@ -31,7 +31,7 @@ export class Seating {
   readonly #byOwner = new Map<string, Set<string>>();
   readonly #dirty = new Set<Card>();
   readonly #parts = new Map<Card, OwnerPart>();
-  readonly #wakes = new Map<Card, number>();
+  readonly #nextChanges = new Map<Card, number>();
   readonly #changed = new Map<string, Map<string, VmCell | null>>();
 
   constructor(around: Around) {
@@ -77,9 +77,9 @@ export class Seating {
   /** Looks at cards that change with time alone. */
   tick(): void {
     const now = this.#around.now();
-    for (const [card, at] of this.#wakes) {
+    for (const [card, at] of this.#nextChanges) {
       if (at > now) continue;
-      this.#wakes.delete(card);
+      this.#nextChanges.delete(card);
       this.#look(card);
     }
   }
@@ -139,7 +139,7 @@ export class Seating {
     this.#cards.delete(key);
     this.#dirty.delete(card);
     this.#parts.delete(card);
-    this.#wakes.delete(card);
+    this.#nextChanges.delete(card);
     // Another object may get its name, and its card the same id.
     for (const name of card.cells.keys()) this.#setCell(card, name, null);
     this.#mark(card.namespace, card.pool, null);
@@ -212,8 +212,8 @@ export class Seating {
   #draw(card: Card): void {
     const now = this.#around.now();
     const built = card.build(this.#partOf(card), now);
-    const at = card.wakeAt(built, now);
-    if (at !== null) this.#wakes.set(card, at);
+    const at = card.nextChangeAt(built, now);
+    if (at !== null) this.#nextChanges.set(card, at);
     this.#around.onCard(card.id, built, card.needs);
   }
 }

@@ -7,7 +7,7 @@ export class Shelf<Item extends { id: string }> {
   readonly #set = new Set<string>();
   readonly #gone = new Set<string>();
 
-  /** `undefined`: there is none of this id any more. */
+  /** `undefined`: no item with this id is left. */
   set(id: string, item: Item | undefined): void {
     if (item === undefined) {
       if (!this.#items.delete(id)) return;

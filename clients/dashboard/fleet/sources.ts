@@ -42,7 +42,7 @@ interface Scope {
   namespace?: string;
   onError: (error: Error) => void;
   onOpen: () => void;
-  onMissing: (why: string | null) => void;
+  onMissing: (message: string | null) => void;
 }
 
 function source<T extends KubeObject, V>(
@@ -256,20 +256,26 @@ export class Sources {
         wasOpen = true;
         this.#setUnseen(resource, namespace, null);
       },
-      onMissing: (why) => this.#setUnseen(resource, namespace, why === 'this client may not list it' ? FORBIDDEN : why),
+      onMissing: (message) =>
+        this.#setUnseen(resource, namespace, message === 'this client may not list it' ? FORBIDDEN : message),
     });
     this.#watches.set(key, following);
     await following.start().ready();
   }
 
   /** `since`: what is known of it is from before that. */
-  #setUnseen(resource: Resource, namespace: string | undefined, why: string | null, since: string | null = null): void {
+  #setUnseen(
+    resource: Resource,
+    namespace: string | undefined,
+    message: string | null,
+    since: string | null = null,
+  ): void {
     const key = keyOf(resource, namespace);
-    const known = this.#unseen.get(key)?.why ?? null;
-    if (known === why) return;
-    if (why === null) this.#unseen.delete(key);
-    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, why, since });
-    if (resource === VirtualMachineInstances) this.#fleet.setUnseenVmis(namespace ?? '*', why !== null);
+    const known = this.#unseen.get(key)?.message ?? null;
+    if (known === message) return;
+    if (message === null) this.#unseen.delete(key);
+    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, message, since });
+    if (resource === VirtualMachineInstances) this.#fleet.setUnseenVmis(namespace ?? '*', message !== null);
     this.#listener.onChange();
   }
 

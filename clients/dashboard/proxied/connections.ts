@@ -14,7 +14,7 @@ interface Connection {
 /** What one connection has and no other at the same time; of TLS and of what carries it alike. */
 const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
-/** The connections of a server, also those whose handshake is under way. */
+/** The connections of a server, including ones that are still in the handshake. */
 export class Connections {
   readonly #all = new Map<string, Connection>();
 

@@ -24,7 +24,7 @@ const MOST_GROUPS = 500;
 const RESERVED = 'system:';
 /** The API server itself adds this group to each user that is impersonated. */
 const IMPLIED = 'system:authenticated';
-/** Controls, and what cannot be seen: a name that looks like another is that of another user. */
+/** Controls, and what cannot be seen: a name that looks like another one belongs to another user. */
 const INVISIBLE = /\p{C}/u;
 
 /**

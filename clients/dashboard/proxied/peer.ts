@@ -21,9 +21,9 @@ export function refusalOfPeer(socket: TLSSocket, names: readonly string[], now =
     : unproved(`its certificate is for ${own.join(', ') || 'no name'}, which is not among the names that are allowed`);
 }
 
-const unproved = (why: string): Refusal => ({
+const unproved = (message: string): Refusal => ({
   status: 401,
-  sentence: `this server answers only a proxy with the right client certificate: ${why}`,
+  sentence: `this server answers only a proxy with the right client certificate: ${message}`,
 });
 
 /**

@@ -8,7 +8,7 @@ import { RepeatedProblem } from '../../../workers/health/repeated-problem.ts';
 import { sentenceOf } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
 import { Session } from '../../session/session.ts';
-import { askedOf } from '../actions/asked.ts';
+import { readActionRequest } from '../actions/read-request.ts';
 import { answering, type Answers } from '../server/answer.ts';
 import { Assets } from '../server/assets.ts';
 import { openUserDashboard } from '../user-dashboard.ts';
@@ -114,7 +114,7 @@ export async function serveProxied(how: How): Promise<ProxiedDashboard> {
 /** Logs each action: its user, its object, and its outcome. */
 function told({ user, groups }: Identity, act: Answers['act']): Answers['act'] {
   return async (body) => {
-    const { action, about, vms, reason } = askedOf(body);
+    const { action, about, vms, reason } = readActionRequest(body);
     const tell = (outcome: string): void =>
       log('info', 'asked', { user, groups, action, ...about, vms, reason, outcome });
     try {
@@ -146,8 +146,8 @@ async function renewed(
   on: { credentials: Credentials; connections: Connections; how: How; signal: AbortSignal },
 ): Promise<void> {
   const { credentials, connections, how, signal } = on;
-  const problem = new RepeatedProblem((why) =>
-    log('warn', 'the renewed certificates cannot be used, and those of before are', { why }),
+  const problem = new RepeatedProblem((message) =>
+    log('warn', 'the renewed certificates cannot be used, and those of before are', { message }),
   );
   await followRenewals({
     signal,

@@ -11,7 +11,7 @@ export interface Answers {
   /** By the first word of the path below `/api/`: answers a GET of the words behind it. */
   read: Readonly<Record<string, (words: string[]) => Promise<unknown>>>;
   /** Answers `POST /api/actions`. Throws `Failure` for what is refused. */
-  act: (asked: unknown) => Promise<unknown>;
+  act: (request: unknown) => Promise<unknown>;
   stream: Stream;
 }
 

@@ -47,6 +47,6 @@ const STRANGER: Refusal = {
 };
 
 /** Compares in a time that does not depend on where the two differ. */
-const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+const isSame = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** What the rules read of a request. */
-export interface Asked {
+interface RequestHead {
   method: string;
   /** The path, without the query. */
   path: string;
@@ -22,8 +22,8 @@ export type Origins = ReadonlyMap<string, string>;
  * may even read the answers. So each request must name this host, all of the API needs a page of this origin, and what
  * writes must be JSON that this origin sends.
  */
-export function refusalOf(asked: Asked, origins: Origins): Refusal | null {
-  const { method, path, headers } = asked;
+export function refusalOf(request: RequestHead, origins: Origins): Refusal | null {
+  const { method, path, headers } = request;
   const { host = '<none>' } = headers;
   const origin = origins.get(host);
   if (origin === undefined) {
@@ -34,7 +34,7 @@ export function refusalOf(asked: Asked, origins: Origins): Refusal | null {
     return method === 'GET' || method === 'HEAD'
       ? null
       : { status: 405, sentence: `${method} is not for this address` };
-  return foreign(headers, origin) ?? wrongForm(asked);
+  return foreign(headers, origin) ?? wrongForm(request);
 }
 
 /** Browsers say where a request comes from. What is typed into the address bar, or other programs send, has no site. */
@@ -46,7 +46,7 @@ function foreign(headers: IncomingHttpHeaders, own: string): Refusal | null {
   return isForeign ? { status: 403, sentence: 'requests of other origins are refused' } : null;
 }
 
-function wrongForm({ method, headers }: Asked): Refusal | null {
+function wrongForm({ method, headers }: RequestHead): Refusal | null {
   if (method === 'GET') return null;
   if (method !== 'POST') return { status: 405, sentence: `${method} is not for this address` };
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined)

@@ -36,11 +36,11 @@ function operationTold(operation: StoredOperation, card: OperationCard, now: num
     return toldBy(operationNotices(operation)).filter(({ since }) => now - Date.parse(since ?? '') < KEEP_MS);
   const shown = namespace === null ? `cvmop/${name}` : name;
   if (isPaused) {
-    const { by, at, why } = progressOf(operation).paused ?? { by: null, at: null, why: null };
+    const { by, at, reason } = progressOf(operation).paused ?? { by: null, at: null, reason: null };
     return [
       {
         kind: 'operation-paused',
-        sentence: `operation ${name} is paused${by === null ? '' : ` by ${by}`}${why === null ? '' : `: ${why}`}`,
+        sentence: `operation ${name} is paused${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}`,
         since: at,
         command: `drover operations resume ${shown}`,
         action: 'operation.resume',
@@ -50,10 +50,10 @@ function operationTold(operation: StoredOperation, card: OperationCard, now: num
   const age = now - Date.parse(createdAt);
   if (operation.status?.conditions === undefined && age >= UNSEEN_MS)
     return [unseen(`operation ${name}`, namespace, createdAt)];
-  const why = age >= IDLE_MS ? whyIdle(card) : null;
-  if (why === null) return [];
+  const message = age >= IDLE_MS ? whyIdle(card) : null;
+  if (message === null) return [];
   const command = `drover operations describe ${shown}`;
-  return [{ kind: 'late', sentence: `operation ${name} does nothing: ${why}`, since: createdAt, command }];
+  return [{ kind: 'late', sentence: `operation ${name} does nothing: ${message}`, since: createdAt, command }];
 }
 
 /** Null unless nothing is in progress, and all VMs that are left must wait for something else than the others. */
@@ -63,7 +63,7 @@ function whyIdle({ inProgress, open, skips, windows }: OperationCard): string | 
   const waiting = skips.filter(({ isExcluded }) => !isExcluded);
   const counted = waiting.reduce((sum, { count }) => sum + (count ?? 0), 0);
   if (counted < open) return null;
-  return waiting.map(({ why, count, names }) => `${count} VMs (${formatNames(names)}): ${why}`).join('; ');
+  return waiting.map(({ message, count, names }) => `${count} VMs (${formatNames(names)}): ${message}`).join('; ');
 }
 
 const unseen = (what: string, namespace: string | null, since: string): Told => ({
@@ -96,9 +96,13 @@ function scheduleTold(schedule: StoredSchedule, card: ScheduleCard, now: number)
 }
 
 /** `since`: since when the node is drained, in milliseconds since the epoch; null if it is not, or nothing tells. */
-export function drainNeeds({ id, node, left, migrating, asked }: DrainCard, since: number | null, now: number): Need[] {
+export function drainNeeds(
+  { id, node, left, migrating, toEvacuate }: DrainCard,
+  since: number | null,
+  now: number,
+): Need[] {
   if (since === null || left === 0 || now - since < DRAIN_MS) return [];
-  const sentence = `${left === 1 ? '1 VM has' : `${left} VMs have`} not left node ${node}, which is drained: ${migrating} migrating, ${asked} asked to leave`;
+  const sentence = `${left === 1 ? '1 VM has' : `${left} VMs have`} not left node ${node}, which is drained: ${migrating} migrating, ${toEvacuate} asked to leave`;
   const command = `drover drain status ${node}`;
   const told: Told = { kind: 'drain-stuck', sentence, since: new Date(since).toISOString(), command };
   return [needOf(id, { kind: 'Node', namespace: null, name: node }, told)];
@@ -129,8 +133,8 @@ const FIRST: readonly NeedKind[] = ['no-worker', 'approval'];
 const rankOf = ({ kind }: Need): number => (FIRST.indexOf(kind) + FIRST.length + 1) % (FIRST.length + 1);
 
 /** What needs a person most first, then the oldest. */
-export const byUrgency = (one: Need, other: Need): number =>
-  TONES[one.tone] - TONES[other.tone] ||
-  rankOf(one) - rankOf(other) ||
-  (one.since ?? '').localeCompare(other.since ?? '') ||
-  one.id.localeCompare(other.id);
+export const byUrgency = (a: Need, b: Need): number =>
+  TONES[a.tone] - TONES[b.tone] ||
+  rankOf(a) - rankOf(b) ||
+  (a.since ?? '').localeCompare(b.since ?? '') ||
+  a.id.localeCompare(b.id);

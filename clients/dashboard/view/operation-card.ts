@@ -36,13 +36,13 @@ export function operationCard(operation: StoredOperation, whyNot: WhyNot, now: n
     createdAt: metadata.creationTimestamp,
     endedAt: status?.completionTime ?? null,
     windows: windowsOf(spec.windows ?? [], now),
-    skips: (status?.waits ?? []).slice(0, SKIPS).map(({ why, vms, names = [], excluded: isExcluded = false }) => ({
-      why,
+    skips: (status?.waits ?? []).slice(0, SKIPS).map(({ message, vms, names = [], excluded: isExcluded = false }) => ({
+      message,
       count: vms ?? null,
       names,
       isExcluded,
     })),
-    failures: (status?.failures ?? []).slice(-FAILURES).map(({ vm, why }) => ({ vm, why })),
+    failures: (status?.failures ?? []).slice(-FAILURES).map(({ vm, message }) => ({ vm, message })),
     actions: operationActions(operation, whyNot),
   };
 }

@@ -96,7 +96,7 @@ function pausedNeeds({ name, rollout, healing }: OwnerCard): Told[] {
   ] as const;
   return held.flatMap(({ kind, what, of, verb, action }): Told[] => {
     if (of == null) return [];
-    const sentence = `${what} is paused by ${of.by}${of.why === null ? '' : `: ${of.why}`}`;
+    const sentence = `${what} is paused by ${of.by}${of.reason === null ? '' : `: ${of.reason}`}`;
     const button = of.by === BY_SPEC ? null : action;
     return [{ kind, sentence, since: of.at, command: `drover ${verb} resume pool ${name}`, action: button }];
   });
@@ -145,8 +145,7 @@ function toldOf(
   { kind, isFull }: { kind: 'vms-failing' | 'late'; isFull: boolean },
 ): Told[] {
   if (vms.length === 0) return [];
-  const longest = (one: WaitingVm, other: WaitingVm): WaitingVm =>
-    (other.since ?? Infinity) < (one.since ?? Infinity) ? other : one;
+  const longest = (a: WaitingVm, b: WaitingVm): WaitingVm => ((b.since ?? Infinity) < (a.since ?? Infinity) ? b : a);
   const { vm, state, since, sentence } = vms.reduce(longest);
   const [one, several] = LASTS[state]!;
   const isOne = vms.length === 1;

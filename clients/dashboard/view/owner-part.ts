@@ -116,7 +116,7 @@ function rolloutOf(view: RolloutView, { spec }: Pool): Rollout {
     steps: (spec.rollout?.steps ?? []).map((step, index) => stepOf(step, index, view)),
     paused,
     halted,
-    failures: failures.map(({ vm, why, at }) => ({ vm, why, at: at ?? '' })),
+    failures: failures.map(({ vm, message, at }) => ({ vm, message, at: at ?? '' })),
   };
 }
 
@@ -135,8 +135,8 @@ function healingOf(pool: Stored<Pool>): Healing | null {
     phase,
     paused,
     suspended: suspended?.message ?? null,
-    cycles: cycles.map(({ vm, attempt, phase, why, nextAt }) => ({ vm, attempt, phase, why, nextAt })),
-    givenUp: finished.filter(({ end }) => end === 'GivenUp').map(({ vm, why, at }) => ({ vm, why, at })),
+    cycles: cycles.map(({ vm, attempt, phase, message, nextAt }) => ({ vm, attempt, phase, message, nextAt })),
+    givenUp: finished.filter(({ end }) => end === 'GivenUp').map(({ vm, message, at }) => ({ vm, message, at })),
   };
 }
 
@@ -193,7 +193,7 @@ function shownConditions(conditions: readonly Condition[]): OwnerPart['condition
   const order = Object.keys(TONES);
   return conditions
     .filter(({ type, status }) => status === 'True' && type in TONES)
-    .toSorted((one, other) => order.indexOf(one.type) - order.indexOf(other.type))
+    .toSorted((a, b) => order.indexOf(a.type) - order.indexOf(b.type))
     .map(({ type, reason = '', message = '' }) => ({
       type,
       reason,

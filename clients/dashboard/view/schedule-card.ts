@@ -41,4 +41,4 @@ function toneOf(schedule: StoredSchedule): ScheduleCard['tone'] {
 }
 
 const missedOf = ({ lastMissed }: Pick<ScheduleStatus, 'lastMissed'>): ScheduleCard['lastMissed'] =>
-  lastMissed === undefined ? null : { at: lastMissed.time, why: lastMissed.why };
+  lastMissed === undefined ? null : { at: lastMissed.time, message: lastMissed.message };

@@ -61,8 +61,8 @@ function foundOf(state: VmState, { vm, vmi, migration, cycle }: Waiting): Found 
   if (state === 'H') return healed(cycle);
   if (state === 'T') return leaving(vm, vmi);
   const what = state === 'P' ? 'something else than a user has paused its guest' : coming(vm, vmi);
-  const why = vm?.failure ?? vmi?.whyNotReady ?? null;
-  return { what: why === null ? what : `${what}: ${why}`, since: notReadySince(vm, vmi) };
+  const message = vm?.failure ?? vmi?.whyNotReady ?? null;
+  return { what: message === null ? what : `${what}: ${message}`, since: notReadySince(vm, vmi) };
 }
 
 function moving(migration: MigrationInFlight | undefined): Found {
@@ -71,7 +71,7 @@ function moving(migration: MigrationInFlight | undefined): Found {
 }
 
 const healed = (cycle: Cycle | null): Found => ({
-  what: `replacement ${cycle?.attempt}, ${cycle?.phase}: ${cycle?.why}`,
+  what: `replacement ${cycle?.attempt}, ${cycle?.phase}: ${cycle?.message}`,
   since: cycle === null ? null : Date.parse(cycle.startedAt),
 });
 

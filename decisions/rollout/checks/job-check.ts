@@ -51,9 +51,11 @@ export function lookAtJob(job: KubeObject): Look | null {
   if (condition('Complete') !== undefined) return { outcome: 'Holds', message: `Job ${name} has succeeded` };
   const failed = condition('Failed');
   if (!isObject(failed)) return null;
-  const why = [failed['reason'], failed['message']].filter((one) => typeof one === 'string' && one !== '').join(': ');
+  const message = [failed['reason'], failed['message']]
+    .filter((one) => typeof one === 'string' && one !== '')
+    .join(': ');
   // One that took too long may never have begun: nothing is known of what it was to check.
   return failed['reason'] === 'DeadlineExceeded'
     ? { outcome: 'Unknown', message: `Job ${name} has not ended in time` }
-    : { outcome: 'Fails', message: `Job ${name} has failed: ${why}` };
+    : { outcome: 'Fails', message: `Job ${name} has failed: ${message}` };
 }

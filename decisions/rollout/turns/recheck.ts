@@ -70,8 +70,8 @@ export function recheckVm(input: RecheckInput): Recheck {
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const isCounted = isRegular(vm);
   const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
-  const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(input, vm, vmi) : null);
-  return why === null ? { need: 'act', writes, restarts, disrupts } : deferred(why);
+  const message = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(input, vm, vmi) : null);
+  return message === null ? { need: 'act', writes, restarts, disrupts } : deferred(message);
 }
 
 /**
@@ -118,8 +118,8 @@ export function recheckMigration(input: Omit<RecheckInput, 'toStep'>): Recheck<{
   const next = (vmi?.evacuation?.attempt ?? 0) + 1;
   if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return NOTHING;
   if (next < migration.attempt) return deferred('its earlier migrations are no longer known');
-  const why = whyNot(input, pool, vm);
-  return why === null ? { need: 'act', vmi } : deferred(why);
+  const message = whyNot(input, pool, vm);
+  return message === null ? { need: 'act', vmi } : deferred(message);
 }
 
 const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
@@ -129,7 +129,7 @@ function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmVie
   if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
-  return stop?.why ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+  return stop?.message ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
 }
 
 /** Returns why more is planned for the VM than it needs by what there is now; null if it needs that. */
@@ -139,7 +139,7 @@ export function whyExcessive(
   { spec }: StoredPool,
   restarts: VmiView | null = null,
 ): string | null {
-  if (need.need === 'deferred' || need.need === 'excluded') return need.why;
+  if (need.need === 'deferred' || need.need === 'excluded') return need.message;
   const needed = need.need === 'act' ? need.act : null;
   if (act === 'migrate') return needed === act ? null : 'it no longer needs a migration';
   if (needed === null) return 'it no longer needs an update';

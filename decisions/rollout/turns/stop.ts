@@ -9,13 +9,13 @@ import type { StoredPool } from '../../views/pool.ts';
 
 /** Why a batch takes no further VM. */
 interface BatchStop {
-  why: string;
+  message: string;
   /** Another revision replaces the batch's: its VMs in progress are not waited for. */
   isSuperseded: boolean;
 }
 
-const pauses = (why: string): BatchStop => ({ why, isSuperseded: false });
-const replaces = (why: string): BatchStop => ({ why, isSuperseded: true });
+const pauses = (message: string): BatchStop => ({ message, isSuperseded: false });
+const replaces = (message: string): BatchStop => ({ message, isSuperseded: true });
 
 /**
  * Returns why a batch of the pool takes no further VM, by the pool as it is; null if it continues. Pauses and halts
@@ -31,8 +31,8 @@ export function batchStop(
   const { paused, halted, revision: reported } = status?.rollout ?? {};
   const isHalted = reported === rollout && halted !== undefined && Date.parse(halted.at) > startedAt;
   if (isHalted) {
-    const why = `the rollout has ended: ${halted.kind}`;
-    return halted.kind === 'Undoing' && revision === rollout ? replaces(why) : pauses(why);
+    const message = `the rollout has ended: ${halted.kind}`;
+    return halted.kind === 'Undoing' && revision === rollout ? replaces(message) : pauses(message);
   }
   if (spec.paused === true) return pauses('spec.paused is true');
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return pauses(`paused by ${pauserOf(paused)}`);

@@ -198,7 +198,7 @@ test('a worker that may not list nodes, or whose cluster lacks a kind, continues
     return path.includes('/virtualmachinereplicasets') ? { status: 404 } : 'pass';
   });
   await cache.start();
-  expect(cache.missing.map(({ resource, why }) => [resource.plural, why])).toEqual([
+  expect(cache.missing.map(({ resource, message: why }) => [resource.plural, why])).toEqual([
     ['virtualmachinereplicasets', 'the API server does not serve it'],
     ['nodes', 'this client may not list it'],
   ]);

@@ -29,7 +29,7 @@ test.each([5, 50])('one of %i VMs of each shape is tried in a dry run, and none 
         paths: ['metadata.labels.tier', 'spec.template.spec.hostname'],
         vms: Math.floor(count / 2),
         tried: 'shop/vm-1',
-        why: 'admission webhook "virt-api" denied the request: no',
+        message: 'admission webhook "virt-api" denied the request: no',
       },
     ],
   });

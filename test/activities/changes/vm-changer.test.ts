@@ -84,7 +84,7 @@ test('a VM is changed only in the version that it was read in', async () => {
 test('a VM whose former values are too long to be recorded is skipped', async () => {
   const shop = new Shop();
   const left = await shop.changer()(shop.vm('a', { hostname: 'x'.repeat(40_000) }));
-  expect(left).toMatchObject({ is: 'left', why: expect.stringContaining('too long to be recorded') as string });
+  expect(left).toMatchObject({ is: 'left', message: expect.stringContaining('too long to be recorded') as string });
   expect(shop.asked).toEqual([]);
 });
 

@@ -15,7 +15,7 @@ interface Held {
 interface Outcome {
   vm: string;
   end: 'done' | 'failed' | 'left';
-  why?: string;
+  message?: string;
 }
 
 /** VMs of which so many may be down, and that are back when the test says so. */
@@ -66,7 +66,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   }
   begin = ({ name: vm }: Held, since: number): Begun => ({ vm, since });
   isNews = ({ end }: Outcome): boolean => end !== 'done';
-  givenBack = ({ name: vm }: Held, { why }: WaveStop): Outcome | null => ({ vm, end: 'left', why });
+  givenBack = ({ name: vm }: Held, { message: why }: WaveStop): Outcome | null => ({ vm, end: 'left', message: why });
 
   async take({ name }: Held): Promise<Outcome | NoPlace | null> {
     this.taken.push(name);
@@ -124,9 +124,9 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
     reportMs: 60_000,
     ...more,
   };
-  const result = env.run(() => withGracefulCancel((asked) => disrupt(fleet, { ...how, asked }))) as Promise<
-    WaveResult<Outcome, Begun>
-  >;
+  const result = env.run(() =>
+    withGracefulCancel((asked) => disrupt(fleet, { ...how, cancelRequested: asked })),
+  ) as Promise<WaveResult<Outcome, Begun>>;
   const look = (): void => listeners.forEach((listener) => listener({}));
   return { result, look, env, restore: () => void caches.restores++ };
 }
@@ -213,11 +213,11 @@ test('a stopped wave begins no further VM, and follows those on their way', asyn
   const fleet = new Fleet();
   const { result, look } = run(fleet, ['a', 'b']);
   await until(() => fleet.taken.length === 1, look);
-  fleet.why = { stop: 'stopped', why: 'paused by anna' };
+  fleet.why = { stop: 'stopped', message: 'paused by anna' };
   look();
   const told = await result;
   expect(told).toEqual({
-    outcomes: [{ vm: 'b', end: 'left', why: 'paused by anna' }],
+    outcomes: [{ vm: 'b', end: 'left', message: 'paused by anna' }],
     begun: [{ vm: 'a', since: expect.any(Number) as number }],
     isOver: false,
     idleSince: null,
@@ -252,7 +252,7 @@ test('the remaining VMs are given back if nothing is on its way and no VM has ro
   const fleet = new Fleet();
   fleet.most = 0;
   const { outcomes } = await run(fleet, ['a', 'b']).result;
-  expect(outcomes).toEqual(['a', 'b'].map((vm) => ({ vm, end: 'left', why: 'the disruption budget is used up' })));
+  expect(outcomes).toEqual(['a', 'b'].map((vm) => ({ vm, end: 'left', message: 'the disruption budget is used up' })));
   expect(fleet.taken).toEqual([]);
 });
 

@@ -251,10 +251,10 @@ const template = poolTemplate({ template: aTemplate({ disk: 'root' }) });
 const revision = revisionOf(template);
 const sick = {
   attempt: 9,
-  why: 'made up',
+  message: 'made up',
   rules: { backoff: {}, maxAttempts: null },
   holdsData: false,
-  earlyEnds: 99,
+  earlyExits: 99,
   failingSince: 0,
 };
 
@@ -491,7 +491,7 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  removeSickVm: {
+  removeUnhealthyVm: {
     forged: forEachVm(({ key, target }) => [key, { ...target, ...sick }, 9e15]),
     honest: {
       'a VM whose starts fail': (world) => {
@@ -508,7 +508,7 @@ export const TABLE: Record<ActivityName, Row> = {
           (before) => ({ ...before, status }),
           'status',
         );
-        return () => [keyOf(pool), { ...targetOf(now), ...sick, attempt: 1, earlyEnds: 0 }, Date.now()];
+        return () => [keyOf(pool), { ...targetOf(now), ...sick, attempt: 1, earlyExits: 0 }, Date.now()];
       },
     },
   },
@@ -649,7 +649,7 @@ export const TABLE: Record<ActivityName, Row> = {
   evacuateVms: {
     forged: (forgery) =>
       ['migrate', 'restart'].flatMap((act) =>
-        forEachVm(({ key, target }) => [key, [{ ...target, node: 'node-1', act, why: 'made up' }], {}])(forgery),
+        forEachVm(({ key, target }) => [key, [{ ...target, node: 'node-1', act, message: 'made up' }], {}])(forgery),
       ),
     honest: {
       'a VM that is to leave its node': (world) => {
@@ -662,7 +662,7 @@ export const TABLE: Record<ActivityName, Row> = {
           status: { ...(before['status'] as object), evacuationNodeName: 'node-1' },
         }));
         const { name } = vm.metadata;
-        return () => [keyOf(pool), [{ name, uid: vmi.metadata.uid, node: 'node-1', act: 'restart', why: '' }], {}];
+        return () => [keyOf(pool), [{ name, uid: vmi.metadata.uid, node: 'node-1', act: 'restart', message: '' }], {}];
       },
     },
   },

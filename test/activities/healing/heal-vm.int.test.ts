@@ -106,14 +106,14 @@ class Scene {
       name: 'web-1',
       uid: this.vm.metadata.uid,
       attempt: 1,
-      why: 'it is sick',
+      message: 'it is sick',
       rules,
       holdsData: false,
-      earlyEnds: 0,
+      earlyExits: 0,
       ...sick,
     };
     return new MockActivityEnvironment().run((): Promise<Removal> =>
-      activities.removeSickVm({ name, namespace, uid }, whole, Date.now()),
+      activities.removeUnhealthyVm({ name, namespace, uid }, whole, Date.now()),
     );
   }
 
@@ -190,7 +190,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   const context = await Scene.make();
   await meanwhile(context);
   const before = await context.now();
-  expect(await context.remove()).toEqual({ end: 'Kept', why });
+  expect(await context.remove()).toEqual({ end: 'Kept', message: why });
   expect((await context.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
@@ -205,7 +205,7 @@ test('a VM whose VMI comes up during the check of its disks is left as it is', a
     await context.comeUp();
     return 'pass';
   });
-  expect(await context.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer unhealthy' });
+  expect(await context.remove({}, worker)).toEqual({ end: 'Kept', message: 'it is no longer unhealthy' });
   expect(hasAsked).toBe(true);
   await context.expectUntouched();
 });
@@ -214,7 +214,7 @@ test('a VM of a pool that is being deleted is not deleted', async () => {
   const context = await Scene.make();
   await context.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
   await cluster().kube.delete(VirtualMachinePools, context.pool.metadata);
-  expect(await context.remove()).toEqual({ end: 'Kept', why: 'autohealing is off' });
+  expect(await context.remove()).toEqual({ end: 'Kept', message: 'autohealing is off' });
   await context.expectUntouched();
 });
 
@@ -224,8 +224,8 @@ test('a refused deletion by the API server returns the reason at once', async ()
   const protectedBy = await aWorker((method, path) =>
     ['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass',
   );
-  expect(await context.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
-  expect(await context.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
+  expect(await context.remove({}, protectedBy)).toEqual({ end: 'Refused', message: why });
+  expect(await context.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', message: why });
   await context.expectUntouched();
 });
 
@@ -249,7 +249,7 @@ test.each([
   };
   expect(await context.remove({ holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
-    why: OPTED_OUT,
+    message: OPTED_OUT,
   });
   expect(met).toBe(1);
   await context.expectUntouched();
@@ -354,8 +354,8 @@ test('a VM that runs well is recorded as such, and another that took its name is
   const activities = createHealActivities({ ...context.worker, concurrency: 8 });
   const note = (uid: string): Promise<void> => {
     const notes = [
-      { name: 'web-1', uid, start: null },
-      { name: 'gone', uid, start: null },
+      { name: 'web-1', uid, resourceVersion: '1', start: null },
+      { name: 'gone', uid, resourceVersion: '1', start: null },
     ];
     return new MockActivityEnvironment().run(() => activities.annotateRuns(context.pool.metadata, notes));
   };
@@ -389,7 +389,12 @@ test('a note that is refused for one VM holds up no other', async () => {
   const worker = await aWorker((method, path) =>
     method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass',
   );
-  const notes = [context.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
+  const notes = [context.vm, ...others].map(({ metadata: { name, uid, resourceVersion } }) => ({
+    name,
+    uid,
+    resourceVersion,
+    start: null,
+  }));
   await new MockActivityEnvironment().run(() =>
     createHealActivities({ ...worker, concurrency: 8 }).annotateRuns(context.pool.metadata, notes),
   );

@@ -42,9 +42,9 @@ test('a VM that the API server does not let move stays, and is reported with its
     report: {
       moved: ['old-1', 'old-3'],
       faults: [
-        { vm: 'old-2', why: 'not this one' },
-        { vm: 'theirs', why: 'it belongs to Farm farm' },
-        { vm: 'nobody', why: 'it is gone' },
+        { vm: 'old-2', message: 'not this one' },
+        { vm: 'theirs', message: 'it belongs to Farm farm' },
+        { vm: 'nobody', message: 'it is gone' },
       ],
     },
   });
@@ -57,7 +57,7 @@ test('a VM that was recreated under its name is not moved', async () => {
   const world = new World();
   world.other(SHOP, 'old');
   expect(await asked(world, { action: 'adopt', vms: ['old'], uids: ['of-before'] })).toMatchObject({
-    report: { moved: [], faults: [{ vm: 'old', why: 'it is gone' }] },
+    report: { moved: [], faults: [{ vm: 'old', message: 'it is gone' }] },
   });
   expect(ownerIn(world, 'old')).toBeUndefined();
 });
@@ -66,7 +66,7 @@ test('a VM of another pool is not detached', async () => {
   const world = new World();
   world.vm(world.pool('api'), 1);
   expect(await asked(world, { action: 'detach', vms: ['api-1'], decrement: true })).toMatchObject({
-    report: { moved: [], faults: [{ vm: 'api-1', why: 'it belongs to VirtualMachinePool api' }] },
+    report: { moved: [], faults: [{ vm: 'api-1', message: 'it belongs to VirtualMachinePool api' }] },
   });
   expect([ownerIn(world, 'api-1'), poolIn(world).spec.replicas]).toEqual(['api', 2]);
 });

@@ -190,7 +190,7 @@ test('a notice that a receiver refuses holds up none after it, also in a batch',
     expect(refused).toMatchObject({
       count: 1,
       first: { id: outgoing(2).id },
-      why: expect.stringContaining('400') as string,
+      message: expect.stringContaining('400') as string,
     });
   }
 });
@@ -216,7 +216,7 @@ test('a receiver that does not answer in time is tried again', async () => {
   const receiver = await TestReceiver.begin();
   receiver.answer = () => 'never';
   const posted = await postByHttp(100)(ops(receiver), { headers: {}, body: '{}' });
-  expect(posted).toMatchObject({ outcome: 'Failed', why: expect.stringContaining('does not answer') as string });
+  expect(posted).toMatchObject({ outcome: 'Failed', message: expect.stringContaining('does not answer') as string });
   expect(receiver.heard).toHaveLength(1);
 });
 

@@ -17,7 +17,7 @@ const givenUp = (at: string): StoredPool => ({
   ...aPool(),
   status: {
     replicas: 0,
-    healing: { cycles: [], finished: [{ vm: 'web-1', uid: '', attempts: 1, end: 'GivenUp', why: 'given up', at }] },
+    healing: { cycles: [], finished: [{ vm: 'web-1', uid: '', attempts: 1, end: 'GivenUp', message: 'given up', at }] },
   },
 });
 

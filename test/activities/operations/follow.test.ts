@@ -34,7 +34,7 @@ test('an operation is over as soon as its run is, however seldom the run is poll
   const environment = new MockActivityEnvironment();
   const followed = environment.run(() => follow(options, { namespace: 'shop', name: 'restart', uid: 'uid' }));
   await sleep(2 * SLOW_MS);
-  state = { is: 'ended', progress: null, reason: 'RunEnded', why: 'it was terminated' };
+  state = { is: 'ended', progress: null, reason: 'RunEnded', message: 'it was terminated' };
   over.resolve();
   await expect(followed).resolves.toBeUndefined();
 });

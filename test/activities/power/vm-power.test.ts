@@ -26,6 +26,6 @@ test('a VM whose note is not kept has failed, and KubeVirt is not asked to start
   const outcome = await new MockActivityEnvironment().run(() =>
     new VmPower(options as unknown as VmPowerOptions).take(held as never, { vm: 'shop/a', uid: 'uid-a', since: 0 }),
   );
-  expect(outcome).toMatchObject({ vm: 'shop/a', end: 'Failed', why: expect.stringContaining('does not become') });
+  expect(outcome).toMatchObject({ vm: 'shop/a', end: 'Failed', message: expect.stringContaining('does not become') });
   expect(asked).toEqual([]);
 });

@@ -55,7 +55,7 @@ test.each(SKEWS)("the API server's clock counts minReadySeconds, however far ahe
   const vmi = anInstance('web-1', { createdAt: T + ahead, runningSince: T + ahead, readySince: T + ahead });
   const early = await plan(T + 29_000, [vmi]);
   expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
-  expect(early.wakeAt).toBe(T + 30_000);
+  expect(early.requeueAt).toBe(T + 30_000);
   expect((await plan(T + 30_000, [vmi])).status).toMatchObject({ availableReplicas: 1 });
 });
 

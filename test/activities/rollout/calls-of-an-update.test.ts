@@ -110,7 +110,7 @@ test('a VM that its owner takes out of disruption before a worker has heard of i
         metadata: { ...before.metadata, annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
       })),
   });
-  expect(outcomes).toMatchObject([{ end: 'Deferred', why: 'its owner opted out of disruption' }]);
+  expect(outcomes).toMatchObject([{ end: 'Deferred', message: 'its owner opted out of disruption' }]);
   expect(vm['spec']).toMatchObject({ template: { spec: { domain: { cpu: { cores: 1 } } } } });
   expect(isRestarted).toBe(false);
 });

@@ -33,7 +33,9 @@ async function migrated(
 
 test('a VM whose pod lacks something is migrated once, however often that is tried', async () => {
   const { outcomes, made } = await migrated({ times: 3 });
-  expect(outcomes).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its migration (Pending)' }]);
+  expect(outcomes).toMatchObject([
+    { end: 'Failed', message: 'not ready in time: it waited for its migration (Pending)' },
+  ]);
   expect(made).toEqual([expect.stringMatching(/^update-.*-1$/)]);
 });
 
@@ -75,7 +77,7 @@ test.each<[what: string, spec: Partial<PoolSpec>, change: (world: World, given: 
   ],
 ])('a VM is given back if %s', async (_what, spec, change, why) => {
   const { outcomes, made } = await migrated({ spec }, change);
-  expect(outcomes).toMatchObject([{ vm: 'web-1', end: 'Deferred', why }]);
+  expect(outcomes).toMatchObject([{ vm: 'web-1', end: 'Deferred', message: why }]);
   expect(made.filter((name) => name.startsWith('update-'))).toEqual([]);
 });
 

@@ -140,7 +140,7 @@ describe('a VM that is to be replaced', () => {
   test('gives its claim back if its deletion is refused, with a message that is not too long', async () => {
     const { outcomes, claimed } = await removed({}, refuse);
     expect(outcomes).toMatchObject([{ vm: 'web-1', end: 'Failed' }]);
-    expect(outcomes[0]!.why!.length).toBeLessThan(2_000);
+    expect(outcomes[0]!.message!.length).toBeLessThan(2_000);
     expect(claimed).toEqual([]);
   });
 });

@@ -89,7 +89,9 @@ test('a suspended worker leaves alone a VM that a newer batch has written', asyn
     metadata: { labels },
     spec: { template: { metadata: { labels } } },
   });
-  expect(await outcome(context)).toEqual([{ vm: 'web-1', end: 'Deferred', why: `its spec now has revision ${NEWER}` }]);
+  expect(await outcome(context)).toEqual([
+    { vm: 'web-1', end: 'Deferred', message: `its spec now has revision ${NEWER}` },
+  ]);
   expect((await now(context)).metadata.resourceVersion).toBe(newer.metadata.resourceVersion);
 });
 

@@ -14,8 +14,8 @@ const rollout: RolloutStatus = {
   failures: [],
 };
 const at = rollout.startedAt;
-const cycle = { vm: 'web-1', uid: 'u', attempt: 1, phase: 'Waiting', why: 'it crashes', startedAt: at } as const;
-const sick = { vm: 'web-2', uid: 'u', why: 'it crashes', waitsFor: 'Budget' };
+const cycle = { vm: 'web-1', uid: 'u', attempt: 1, phase: 'Waiting', message: 'it crashes', startedAt: at } as const;
+const sick = { vm: 'web-2', uid: 'u', message: 'it crashes', waitsFor: 'Budget' };
 
 test.each([
   ['is as it should be', {}, 0],

@@ -22,14 +22,14 @@ test('a VM is dry-run as the template says, with every field known, and none is 
 test.each([400, 422])('a template that the API server answers with %d is wrong', async (status) => {
   expect(await checkMember(failing(status, 'unknown field "domian"'), Pools, poolWith())).toEqual({
     result: 'refused',
-    why: 'unknown field "domian"',
+    message: 'unknown field "domian"',
   });
 });
 
 test.each([403, 404, 429, 500])('an answer of %d says nothing about the template', async (status) => {
   expect(await checkMember(failing(status, 'not now'), Pools, poolWith())).toEqual({
     result: 'unchecked',
-    why: 'not now',
+    message: 'not now',
   });
 });
 

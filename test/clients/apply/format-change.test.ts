@@ -46,14 +46,14 @@ test('a change of the number alone reports how many VMs come or go', async () =>
 });
 
 test('a template that was rolled back is reported as such, with the reason and the way to try it again', () => {
-  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', reason: 'web-2: too slow' } as const;
   expect(formatHalts(Pools, poolWith({ rollout: { halted } }))).toEqual([
     'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
   ]);
 });
 
 test('a paused pool is reported as such, with the way to resume it', () => {
-  const paused = { by: 'anna', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+  const paused = { by: 'anna', at: '2026-01-01T00:00:00Z', reason: 'lunch' };
   expect(formatHalts(Pools, poolWith({ rollout: { paused } }))).toEqual([
     'pool web: its rollouts are paused, by anna: lunch: no VM is updated until `drover rollout resume pool web`',
   ]);

@@ -29,7 +29,7 @@ const readyState = (pool: ReturnType<typeof poolWith>) => readyStateOf(Pools, po
 
 const stuck = (pool: ReturnType<typeof poolWith>): string | null => {
   const told = readyState(pool);
-  return told.state === 'stuck' ? told.why : null;
+  return told.state === 'stuck' ? told.message : null;
 };
 
 test('a pool is ready once all VMs are updated and available, for the newest spec', () => {
@@ -56,7 +56,7 @@ test('a problem that may pass is reported, and waited for', () => {
 });
 
 test('a problem that does not pass by itself ends the wait', () => {
-  const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: '1 VM failed' } as const;
+  const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', reason: '1 VM failed' } as const;
   expect(stuck(poolWith({ rollout: { halted }, progressing: ['Failed', 'False', '1 VM failed'] }))).toContain(
     'pool web: the rollout of this template has failed, and was stopped, by drover: 1 VM failed',
   );

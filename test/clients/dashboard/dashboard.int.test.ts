@@ -33,7 +33,7 @@ test('a rollout that waits for a user is seen and promoted on the page, as by th
   );
   await until(async () => expect(cardOf(page, namespace).revisions).toMatchObject([{ number: 2 }, { number: 1 }]));
   const revisions = [...page.viewer.cells.get(`pool/${namespace}/web`)!.values()].map(([, , revision]) => revision);
-  expect(revisions.toSorted((one, other) => one - other)).toEqual([0, 1, 1]);
+  expect(revisions.toSorted((a, b) => a - b)).toEqual([0, 1, 1]);
 
   expect(await page.act({ action: 'rollout.abort', about: web(namespace), confirm: 'wed' })).toEqual({
     ok: false,
@@ -44,12 +44,18 @@ test('a rollout that waits for a user is seen and promoted on the page, as by th
   await until(async () => expect(cardOf(page, namespace).rollout?.phase).toBe('Complete'));
   await until(async () => expect(squares(page, namespace)).toBe('RRR'));
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
-  expect(handled).toMatchObject({ action: 'promote', by: page.session!.user, why: 'it runs well', outcome: 'Done' });
+  expect(handled).toMatchObject({ action: 'promote', by: page.session!.user, reason: 'it runs well', outcome: 'Done' });
 
   const { history } = await page.get<OwnerDetails>(`/api/owners/VirtualMachinePool/${namespace}/web`);
   expect(history.map(({ by }) => by)).toContain('drover');
   const vm = await page.get<VmDetails>(`/api/vms/${namespace}/web-1`);
-  expect(vm).toMatchObject({ card: `pool/${namespace}/web`, status: 'Running', isReady: true, why: [], unknown: [] });
+  expect(vm).toMatchObject({
+    card: `pool/${namespace}/web`,
+    status: 'Running',
+    isReady: true,
+    explanation: [],
+    unknown: [],
+  });
   expect(vm.facts).toContainEqual({ label: 'Owner', value: 'VirtualMachinePool/web' });
   expect(await page.get(`/api/vms/${namespace}/web-9`)).toMatchObject({ ok: false });
 });
@@ -68,8 +74,8 @@ test('a user sees and does on the page what Kubernetes lets them, and is told wh
     user: username,
     namespaces: [namespace],
     unseen: expect.arrayContaining([
-      { what: 'virtualmachineinstances', namespace, why: 'you may not list and watch them', since: null },
-      { what: 'nodes', namespace: null, why: 'you may not list and watch them', since: null },
+      { what: 'virtualmachineinstances', namespace, message: 'you may not list and watch them', since: null },
+      { what: 'nodes', namespace: null, message: 'you may not list and watch them', since: null },
     ]),
   });
   expect([...page.viewer.items.keys()]).toEqual([`pool/${namespace}/web`]);

@@ -130,7 +130,7 @@ describe('what needs a person', () => {
       rollout: { stepReachedAt: '2026-01-01T00:00:10Z' },
       progressing: ['WaitingForApproval', 'True', 'waits'] as [string, 'True', string],
     };
-    const paused = { rollout: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+    const paused = { rollout: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', reason: 'lunch' } } };
     expect(needsOf(paused, waiting)).toMatchObject([
       {
         kind: 'approval',
@@ -150,7 +150,7 @@ describe('what needs a person', () => {
       uid: 'x',
       attempts: 3,
       end,
-      why: 'given up after 3 replacements: it never ran',
+      message: 'given up after 3 replacements: it never ran',
       at: '2026-01-01T00:00:00Z',
     }));
     const needs = needsOf({ spec: { autohealing: {} }, status: { healing: { cycles: [], finished } } });
@@ -173,8 +173,8 @@ describe('what needs a person', () => {
     };
     expect(failingIn({})).toMatchObject([told]);
     expect(failingIn({ autohealing: {} })).toEqual([]);
-    const left = { vm: 'web-2', why: 'it waits, and a new one would wait as well' };
-    const inLine = { vm: 'web-3', why: 'its node does not answer', waitsFor: 'its node' };
+    const left = { vm: 'web-2', message: 'it waits, and a new one would wait as well' };
+    const inLine = { vm: 'web-3', message: 'its node does not answer', waitsFor: 'its node' };
     expect(failingIn({ autohealing: {} }, { notReplaced: [left, inLine] })).toMatchObject([
       { kind: 'vms-failing', sentence: expect.stringContaining('VM web-2 of web fails'), vm: 'web-2' },
     ]);
@@ -218,7 +218,7 @@ test('a node with VMs may be drained, and one that VMs are to leave is counted a
   const fleet = aFleet();
   fleet.setVmi('default/web-1', undefined, onN1(null));
   const viewer = new Viewer().delta(fleet.take());
-  expect(n1(viewer)).toMatchObject({ left: 1, asked: 0, isDrained: false });
+  expect(n1(viewer)).toMatchObject({ left: 1, toEvacuate: 0, isDrained: false });
   expect(mayN1(viewer)).toEqual([
     ['drain.start', null],
     ['drain.cancel', 'node n1 is not cordoned, and no VM on it was asked to leave'],
@@ -227,7 +227,7 @@ test('a node with VMs may be drained, and one that VMs are to leave is counted a
   fleet.setNode('n1', { ...node, drainedSince: null });
   fleet.setVmi('default/web-1', onN1(null), onN1('n1'));
   viewer.delta(fleet.take());
-  expect(n1(viewer)).toMatchObject({ left: 1, asked: 1, isDrained: true });
+  expect(n1(viewer)).toMatchObject({ left: 1, toEvacuate: 1, isDrained: true });
   expect(mayN1(viewer)).toEqual([
     ['drain.start', 'node n1 is drained: all VMs on it were asked to leave'],
     ['drain.cancel', null],
@@ -256,7 +256,7 @@ test('a fleet without workers says so first and once, since when nothing tells o
 
 test('a VM that healing has deleted, and is to make again, is known by its pool', () => {
   const fleet = aFleet();
-  const cycle = { vm: 'web-1', uid: 'x', attempt: 1, phase: 'Waiting', why: 'it fails', startedAt: '' } as const;
+  const cycle = { vm: 'web-1', uid: 'x', attempt: 1, phase: 'Waiting', message: 'it fails', startedAt: '' } as const;
   fleet.setOwner(POOL, undefined, aPoolWith({ status: { healing: { cycles: [cycle], finished: [] } } }));
   expect(fleet.cardOf('default/web-1')?.id).toBe(WEB);
   expect(fleet.cardOf('default/web-2')).toBeUndefined();
@@ -322,7 +322,7 @@ const anyEvent = fc.oneof(
 // A pool `a` that rolls out, `b` of the same name that was made again, and `c`, which is `a` later on.
 const poolOf = (is: string) => {
   const healing = {
-    cycles: [{ vm: 'web-2', uid: 'x', attempt: 1, phase: 'Waiting' as const, why: '', startedAt: '' }],
+    cycles: [{ vm: 'web-2', uid: 'x', attempt: 1, phase: 'Waiting' as const, message: '', startedAt: '' }],
     finished: [],
   };
   if (is === 'none') return undefined;
@@ -391,7 +391,7 @@ function statesOf(viewer: Viewer): unknown {
         revisions[revision]?.hash,
         role,
       ]);
-      return [card, told.toSorted((one, other) => String(one[0]).localeCompare(String(other[0])))];
+      return [card, told.toSorted((a, b) => String(a[0]).localeCompare(String(b[0])))];
     })
-    .toSorted((one, other) => String(one[0]).localeCompare(String(other[0])));
+    .toSorted((a, b) => String(a[0]).localeCompare(String(b[0])));
 }

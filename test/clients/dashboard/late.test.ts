@@ -77,7 +77,14 @@ describe('a VM that is in a state for longer than it should', () => {
     expect(watched.after(5)).toEqual([]);
   });
 
-  const cycle = { vm: 'web-1', uid: 'x', attempt: 4, phase: 'Waiting', why: 'it never ran', startedAt: at(0) } as const;
+  const cycle = {
+    vm: 'web-1',
+    uid: 'x',
+    attempt: 4,
+    phase: 'Waiting',
+    message: 'it never ran',
+    startedAt: at(0),
+  } as const;
   const healed = (status: object = {}) => ({
     spec: { autohealing: {}, maxUnavailable: 1 },
     status: { healing: { cycles: [cycle], finished: [] }, ...status },
@@ -146,7 +153,9 @@ describe('a VM that is in a state for longer than it should', () => {
   });
 
   test('is not told of again beside that it was given up, or that healing stands still', () => {
-    const finished = [{ vm: 'web-1', uid: 'x', attempts: 3, end: 'GivenUp', why: 'it never ran', at: at(0) }] as const;
+    const finished = [
+      { vm: 'web-1', uid: 'x', attempts: 3, end: 'GivenUp', message: 'it never ran', at: at(0) },
+    ] as const;
     const given = { spec: { autohealing: {} }, status: { healing: { cycles: [], finished: [...finished] } } };
     const crashing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
     expect(withVm(crashing, {}, given).after(60)).toMatchObject([
@@ -196,8 +205,8 @@ test('an operation that no worker looks at, or that does nothing because all its
   const vms = { chosen: 3, done: 0, failed: 0, inProgress: 0, open: 2, excluded: 1 };
   const conditions = [{ type: 'Progressing', status: 'True', reason: 'Restarting', message: '' }];
   const waits = [
-    { why: 'a snapshot is being made of them', vms: 2, names: ['db-1', 'db-2'] },
-    { why: 'its owner opted out', vms: 1, names: ['db-3'], excluded: true },
+    { message: 'a snapshot is being made of them', vms: 2, names: ['db-1', 'db-2'] },
+    { message: 'its owner opted out', vms: 1, names: ['db-3'], excluded: true },
   ];
   watched.fleet.setOperation('default/nightly', operation({ conditions, vms, waits }));
   expect(watched.after(9)).toEqual([]);
@@ -208,7 +217,7 @@ test('an operation that no worker looks at, or that does nothing because all its
       command: 'drover operations describe nightly -n default',
     },
   ]);
-  const full = [...waits.slice(1), { why: '1 at once' }];
+  const full = [...waits.slice(1), { message: '1 at once' }];
   watched.fleet.setOperation('default/nightly', operation({ conditions, vms, waits: full }));
   expect(watched.after(60)).toEqual([]);
 });

@@ -41,7 +41,7 @@ describe('an operation', () => {
         { reason: 'patches' },
         {
           vms: { chosen: 9, done: 3, failed: 0, inProgress: 2, open: 1, excluded: 3 },
-          waits: [{ why: 'their owners opted out', vms: 3, names: ['db-1'], excluded: true }],
+          waits: [{ message: 'their owners opted out', vms: 3, names: ['db-1'], excluded: true }],
           conditions: [{ type: 'Progressing', status: 'True', reason: 'Restarting' }],
         },
       ),
@@ -53,7 +53,7 @@ describe('an operation', () => {
       reason: 'patches',
       chosen: 9,
       done: 3,
-      skips: [{ why: 'their owners opted out', count: 3, names: ['db-1'], isExcluded: true }],
+      skips: [{ message: 'their owners opted out', count: 3, names: ['db-1'], isExcluded: true }],
     });
     expect(card.actions.map(({ name, whyNot }) => [name, whyNot])).toEqual([
       ['operation.pause', null],

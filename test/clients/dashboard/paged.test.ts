@@ -4,7 +4,7 @@ import { paged } from '../../../clients/dashboard/details/paged.ts';
 const lines = Array.from({ length: 10_000 }, (_, index) => ({
   vm: `shop/web-${index + 1}`,
   end: index === 4_321 ? 'Failed' : 'Restarted',
-  why: null,
+  message: null,
 }));
 const asked = (...words: string[]) => {
   const { lines: shown, ...rest } = paged({ lines, remarks: [] }, words);

@@ -127,9 +127,9 @@ describe('the stream', () => {
   test('tells once that the API server does not answer, and once that it does again', () => {
     const { stream, attach } = aStream();
     const browser = attach();
-    stream.tell({ state: 'reconnecting', why: 'no answer' });
-    stream.tell({ state: 'reconnecting', why: 'no answer' });
-    stream.tell({ state: 'live', why: null });
+    stream.tell({ state: 'reconnecting', message: 'no answer' });
+    stream.tell({ state: 'reconnecting', message: 'no answer' });
+    stream.tell({ state: 'live', message: null });
     expect(browser.messages.slice(4)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
   });
 

@@ -14,7 +14,7 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
     uid: 'x',
     attempt: 1,
     phase: 'Waiting',
-    why: 'its start has failed',
+    message: 'its start has failed',
     startedAt,
   } as const;
   const pool = aPoolWith({ spec: { autohealing: {} }, status: { healing: { cycles: [cycle], finished: [] } } });
@@ -22,7 +22,7 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
   expect(await readVm(gone, 'default', 'web-1', known)).toMatchObject({
     status: 'Deleted',
     isReady: false,
-    why: [expect.stringContaining('its start has failed')],
+    explanation: [expect.stringContaining('its start has failed')],
   });
   await expect(readVm(gone, 'default', 'web-2', known)).rejects.toThrow('there is no VM default/web-2');
 });
@@ -30,7 +30,7 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
 test('a place in the disruption budget is told with what it is for, and not with the id of a workflow', async () => {
   const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at: '2026-01-01T00:00:00Z' };
   const pool = aPoolWith({ status: { disruptedVMs: [claim] } });
-  const { why } = await readVm(gone, 'default', 'web-1', { card: 'pool/default/web', pool });
+  const { explanation: why } = await readVm(gone, 'default', 'web-1', { card: 'pool/default/web', pool });
   expect(why).toEqual([`it has a place in the disruption budget since ${claim.at}: operation shop/restart-web`]);
 });
 
@@ -76,14 +76,14 @@ test.each([
   ],
 ])('a VM that is stopped says so, and how it starts, and not that it has no VMI: %s', async (runStrategy, why) => {
   const found = await readFrom(withoutVmi(runStrategy, 'Stopped'));
-  expect(found).toMatchObject({ status: 'Stopped', isReady: false, why: [why] });
+  expect(found).toMatchObject({ status: 'Stopped', isReady: false, explanation: [why] });
 });
 
 test('a VM that waits for its disks names each, and how far CDI is with it', async () => {
   const claim = stored('PersistentVolumeClaim', { status: { phase: 'Bound' } });
   const filling = stored('DataVolume', { status: { phase: 'ImportInProgress', progress: '12.5%' } });
   expect(await readFrom(withoutVmi('Always', 'Provisioning'), claim, filling)).toMatchObject({
-    why: [
+    explanation: [
       'its disk root-1 is not filled: its DataVolume is ImportInProgress 12.5%',
       'its disks are being made or filled',
     ],
@@ -91,12 +91,12 @@ test('a VM that waits for its disks names each, and how far CDI is with it', asy
   });
   const conditions = [{ type: 'Running', status: 'False', reason: 'Error', message: 'Unable to process data' }];
   const failed = stored('DataVolume', { status: { phase: 'Failed', progress: 'N/A', conditions } });
-  expect((await readFrom(withoutVmi('Always', 'DataVolumeError'), claim, failed)).why[0]).toBe(
+  expect((await readFrom(withoutVmi('Always', 'DataVolumeError'), claim, failed)).explanation[0]).toBe(
     'its disk root-1 is not filled: its DataVolume is Failed: Unable to process data',
   );
   const filled = stored('DataVolume', { status: { phase: 'Succeeded' } });
   expect(await readFrom(withoutVmi('Always', 'Starting'), claim, filled)).toMatchObject({
-    why: [],
+    explanation: [],
     disks: [{ phase: 'Bound' }],
   });
 });
@@ -108,7 +108,7 @@ test('a VM whose guest runs and is not ready says so before the words of its pod
     status: { created: true, printableStatus: 'Running', conditions: [unready] },
   });
   const vmi = stored('VirtualMachineInstance', { spec: {}, status: { phase: 'Running', conditions: [unready] } });
-  expect((await readFrom(vm, vmi)).why).toEqual([
+  expect((await readFrom(vm, vmi)).explanation).toEqual([
     'its guest runs, and is not ready',
     'containers with unready status: [compute]',
   ]);

@@ -248,7 +248,9 @@ test('an unhealthy VM that has to wait is reported with what it waits for', asyn
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
   await endVmi(namespace, 'web-2');
   const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
-  await until(async () => expect((await viewIn(namespace)).notReplaced).toContainEqual({ vm: 'web-2', why: waits }));
+  await until(async () =>
+    expect((await viewIn(namespace)).notReplaced).toContainEqual({ vm: 'web-2', message: waits }),
+  );
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 1,
     stderr: `error: vm web-2 is not replaced: ${waits}\n`,

@@ -7,7 +7,7 @@ import { healingStatus } from '../../../decisions/healing/conditions.ts';
 import { noHealing } from '../../../decisions/healing/state.ts';
 import { condition, cycle, healingPool, finished, type UserRequest } from './pools.ts';
 
-const paused: UserRequest = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+const paused: UserRequest = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', reason: 'lunch' } } };
 const tooMany: UserRequest = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
 const viewOf = (said: UserRequest) => healView(healingPool(said));
 
@@ -22,7 +22,7 @@ test.each([
 test('a user may pause active healing, and resume paused healing', () => {
   expect(() => pause.check(viewOf({}), healingPool())).not.toThrow();
   expect(() => resume.check(viewOf(paused), healingPool(paused))).not.toThrow();
-  expect([pause.asked(viewOf({})), resume.asked(viewOf(paused))]).toEqual([{ action: 'pause' }, { action: 'resume' }]);
+  expect([pause.body(viewOf({})), resume.body(viewOf(paused))]).toEqual([{ action: 'pause' }, { action: 'resume' }]);
 });
 
 test('a pool without autohealing accepts requests only for cycles in progress', () => {
@@ -52,13 +52,13 @@ test('the reason about a VM is reported in words', () => {
   const view = viewOf({
     healing: {
       cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })],
-      finished: [finished({ end: 'Skipped', why: 'by ada' })],
+      finished: [finished({ end: 'Skipped', message: 'by ada' })],
     },
   });
   expect(formatCycle(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
   expect(formatCycle(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
   const before = viewOf({
-    healing: { cycles: [], finished: [finished({ end: 'Skipped', why: 'by ada', attempts: 0 })] },
+    healing: { cycles: [], finished: [finished({ end: 'Skipped', message: 'by ada', attempts: 0 })] },
   });
   expect(formatCycle(before, 'web-1', now)).toBe('skipped: by ada');
   expect(formatCycle(view, 'web-3', now)).toBe('no cycle of it is in progress');
@@ -68,10 +68,10 @@ test('the reason about a VM is reported in words', () => {
 const viewWith = (count: number, words: string, notListed = 0) => {
   const sick = Array.from({ length: count }, (_, index) => ({
     vm: `web-${index + 1}`,
-    why: words,
+    message: words,
     waitsFor: 'others are healed first',
   }));
-  const notReplaced = [...sick, { vm: 'web-99', why: 'its node is away' }];
+  const notReplaced = [...sick, { vm: 'web-99', message: 'its node is away' }];
   return viewOf({
     healing: healingStatus({ state: noHealing, suspended: null, notReplaced, notListed }),
   });

@@ -12,7 +12,7 @@ export const cycle = (more: Partial<Cycle> = {}): Cycle => ({
   uid: 'u1',
   attempt: 1,
   phase: 'Removing',
-  why: 'sick',
+  message: 'sick',
   startedAt: at,
   ...more,
 });
@@ -22,7 +22,7 @@ export const finished = (more: Partial<FinishedCycle> = {}): FinishedCycle => ({
   uid: 'u1',
   attempts: 1,
   end: 'Healed',
-  why: 'sick',
+  message: 'sick',
   at: '2026-01-01T00:01:00Z',
   ...more,
 });

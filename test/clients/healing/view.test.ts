@@ -12,7 +12,7 @@ const linesOf = (pool: Stored<Pool>): string[] => healLines(healView(pool), NOW)
 
 const notSuspended = condition('HealingSuspended', 'False', 'NotSuspended');
 const nothing = condition('Healing', 'False', 'NothingToHeal');
-const by = { by: 'ada', at: '2026-01-01T00:05:00Z', why: 'lunch' };
+const by = { by: 'ada', at: '2026-01-01T00:05:00Z', reason: 'lunch' };
 
 test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, string[]]>([
   ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: no VM is unhealthy']],
@@ -33,7 +33,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
   ['drover has not seen the pool', undefined, [], {}, ['Pending: drover has not looked at the newest spec yet']],
   [
     'sick VMs wait',
-    { notReplaced: [{ vm: 'web-1', why: 'x', waitsFor: 'as many as may be are healed' }] },
+    { notReplaced: [{ vm: 'web-1', message: 'x', waitsFor: 'as many as may be are healed' }] },
     [condition('Healing', 'False', 'Waiting', 'web-1 is unhealthy (x): as many as may be are healed')],
     {},
     ['Waiting: unhealthy VMs are not replaced', 'web-1 is unhealthy (x): as many as may be are healed'],
@@ -61,12 +61,12 @@ test('a spec that drover has not seen says nothing yet', () =>
 
 test('cycles and finished ones are tables', () => {
   const cycles = [
-    cycle({ vm: 'web-2', attempt: 3, phase: 'Waiting', nextAt: '2026-01-01T00:14:00Z', why: 'CrashLoopBackOff' }),
+    cycle({ vm: 'web-2', attempt: 3, phase: 'Waiting', nextAt: '2026-01-01T00:14:00Z', message: 'CrashLoopBackOff' }),
     cycle({ vm: 'web-4', phase: 'Waiting', nextAt: '2026-01-01T00:09:00Z' }),
     cycle({ vm: 'web-7' }),
   ];
   const ended = [
-    finished({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }),
+    finished({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', message: 'no luck' }),
     finished({ vm: 'web-8' }),
   ];
   const lines = linesOf(
@@ -103,8 +103,8 @@ test('the newest 20 finished cycles are shown, and the fact that there are more'
 
 test('VMs that wait have a line each, and the number of the others is reported', () => {
   const notReplaced = [
-    { vm: 'web-1', why: 'x', waitsFor: 'later' },
-    { vm: 'web-2', why: 'its node is away' },
+    { vm: 'web-1', message: 'x', waitsFor: 'later' },
+    { vm: 'web-2', message: 'its node is away' },
   ];
   const lines = linesOf(
     healingPool({ healing: { notReplaced, notListed: 3 }, conditions: [condition('Healing', 'False', 'Waiting', '')] }),

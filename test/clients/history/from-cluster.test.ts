@@ -79,7 +79,14 @@ describe('the history from the cluster alone', () => {
     ] as Parameters<typeof actsInCluster>[2];
     const acts = await actsInCluster(kube, pool, revisions);
     expect(
-      acts.map(({ action, vms, requestedBy, end, why, endedAt }) => [action, vms, requestedBy, end, why, endedAt]),
+      acts.map(({ action, vms, requestedBy, end, message: why, endedAt }) => [
+        action,
+        vms,
+        requestedBy,
+        end,
+        why,
+        endedAt,
+      ]),
     ).toEqual([
       ['ScaleOut', [], null, 'Done', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
       ['ScaleOut', ['web-1'], null, 'Done', 'Restarted', '2026-01-02T03:04:05.000000Z'],
@@ -92,7 +99,7 @@ describe('the history from the cluster alone', () => {
 
   test('is of one VM, if one is asked for', async () => {
     const acts = await actsInCluster(kube, vm, []);
-    expect(acts.map(({ vms, why }) => [vms, why])).toEqual([
+    expect(acts.map(({ vms, message: why }) => [vms, why])).toEqual([
       [['web-1'], 'Restarted'],
       [['web-1'], 'new kernel'],
     ]);

@@ -101,7 +101,7 @@ test('a workflow that has ended answers without a worker, and the acts that a te
   const cut = aSession({ [id]: { status: 'TERMINATED', acts: [anAct(), anOpenAct({ vms: ['web-2'] })] } });
   expect(await readActs(cut.session, Pools, ref, none)).toMatchObject([
     { end: 'Updated' },
-    { end: 'Unknown', why: 'its workflow was terminated' },
+    { end: 'Unknown', message: 'its workflow was terminated' },
   ]);
 });
 

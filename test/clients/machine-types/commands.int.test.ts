@@ -137,7 +137,7 @@ describe('a whole update', () => {
       to: 'q35',
       vmiTypeBefore: OLD,
       state: 'Done',
-      why: null,
+      message: null,
     };
     const report = await reportOf(id);
     expect(report).toMatchObject({ id, phase: 'Complete', transition: { reason: 'RHEL 10' } });
@@ -224,14 +224,14 @@ describe('a whole update', () => {
     const first = await withTemporal('machine-types', 'report', id, '-o', 'json');
     const again = (JSON.parse(first.stdout) as Report).items.filter(({ name }) => name === 'db-1');
     expect(again).toMatchObject([
-      { to: 'q35', state: 'ChangedSince', why: `operation ${lastPart(undo)} has changed it since` },
+      { to: 'q35', state: 'ChangedSince', message: `operation ${lastPart(undo)} has changed it since` },
     ]);
     await typedVms.remove('db-1');
     const told = await withTemporal('machine-types', 'report', undo, '-o', 'json');
     const { items } = JSON.parse(told.stdout) as Report;
     expect(items.filter(({ name }) => name.startsWith('db-'))).toMatchObject([
       { name: 'db-2', from: 'q35', to: OLD, state: 'Done' },
-      { name: 'db-1', state: 'Gone', why: 'it no longer exists' },
+      { name: 'db-1', state: 'Gone', message: 'it no longer exists' },
     ]);
     expect(await machineTypes('report', id, '-n', 'elsewhere')).toMatchObject({
       code: 0,
@@ -304,7 +304,7 @@ test('a command without --restart-now follows until all VMs are changed, and the
   expect(begun.stderr).toBe(
     `${goesOn(id)}; \`drover vm pending -n ${typedVms.namespace} -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest)\n`,
   );
-  expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
+  expect((await reportOf(id)).items.map(({ name, state, message: why }) => [name, state, why])).toEqual([
     ['alias', 'Waiting', `its VMI still has ${OLD}`],
     ['db', 'Waiting', `its VMI still has ${OLD}`],
     ['off', 'Done', null],
@@ -313,7 +313,7 @@ test('a command without --restart-now follows until all VMs are changed, and the
     items: PendingVm[];
   };
   expect(items.map(({ name }) => name)).toEqual(['alias', 'db']);
-  expect(items[0]!.why).toBe(`its VMI has machine type ${OLD}, which operation ${lastPart(id)} takes away`);
+  expect(items[0]!.message).toBe(`its VMI has machine type ${OLD}, which operation ${lastPart(id)} takes away`);
   const watching = machineTypes('status', lastPart(id), '--watch');
   expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({
     code: 0,
@@ -351,7 +351,7 @@ test('a pool is changed by its template, and its VMs are listed by their pool', 
       to: 'q35',
       vmiTypeBefore: null,
       state: 'Done',
-      why: 'rolled by pool web',
+      message: 'rolled by pool web',
     })),
   );
   const { metadata, spec } = await read(id);
@@ -461,7 +461,7 @@ describe('a running change', () => {
     expect((await reportOf(id)).items[0]).toMatchObject({
       name: 'db-1',
       state: 'Waiting',
-      why: `its VMI still has ${OLD}, and nothing waits for its restart any more`,
+      message: `its VMI still has ${OLD}, and nothing waits for its restart any more`,
     });
   });
 
@@ -544,7 +544,7 @@ describe('a change that is not possible', () => {
       /^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM is not done: too many have failed \(--max-failures 0\)\n$/,
     );
     const { items } = await reportOf(id);
-    expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ why: matching(/not ready in time/) }]);
+    expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ message: matching(/not ready in time/) }]);
   });
 });
 
@@ -556,7 +556,7 @@ test('a change that is tried in vain is reported, until it succeeds', async () =
     /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
   const status = (...words: string[]): Promise<Outcome> =>
     machineTypes('status', operation.key.name, '-n', typedVms.namespace, ...words);
-  await operation.until({ waits: [{ why: matching(problem) }] });
+  await operation.until({ waits: [{ message: matching(problem) }] });
   expect((await status()).stdout).toMatch(problem);
   const watching = status('--watch');
   await allow();

@@ -16,7 +16,7 @@ const item = (namespace: string, name: string, kind: PlannedItem['kind'] = 'Virt
   vmiType: null,
   result: null,
   need: 'Change',
-  why: null,
+  message: null,
 });
 
 /** The operation of the command, once it is known which VMs match. */

@@ -159,7 +159,7 @@ test('a plan says for each VM what it would get and needs, and writes nothing', 
     vmiType: null,
     result: 'q35',
     need: 'Change',
-    why: null,
+    message: null,
   };
   expect(marked.items).toContainEqual(off);
   expect(needsOf(await planned(typedVms, '--only', 'stopped'))).toEqual(['off: Change']);
@@ -275,7 +275,7 @@ test('pools are planned as a whole', async () => {
   const part = await planned(typedVms, '--name', 'web-1');
   expect(part.items).toMatchObject([
     { kind: 'VirtualMachinePool', need: 'Excluded' },
-    { name: 'web-1', need: 'Excluded', why: matching(/has VMs that were not chosen/) },
+    { name: 'web-1', need: 'Excluded', message: matching(/has VMs that were not chosen/) },
   ]);
 });
 

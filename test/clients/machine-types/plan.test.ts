@@ -19,7 +19,7 @@ const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   vmiType: null,
   result: 'q35',
   need: 'Change',
-  why: null,
+  message: null,
   ...fields,
 });
 function planned(items: PlannedItem[], fields: Partial<TransitionPlanned> = {}): TransitionPlanned {
@@ -35,7 +35,7 @@ test('a plan has a line for each VM, and a summary', () => {
   const plan = planned([
     item('off', {}),
     item('on', { need: 'ChangeAndRestart', vmiType: 'pc-q35-rhel8.2.0' }),
-    item('late', { need: 'Deferred', why: 'it is paused', vmiType: 'pc-q35-rhel8.2.0' }),
+    item('late', { need: 'Deferred', message: 'it is paused', vmiType: 'pc-q35-rhel8.2.0' }),
     item('alias', { need: 'Restart', type: 'q35', vmiType: 'pc-q35-rhel8.6.0' }),
     item('unknown', { result: null }),
     item('bare', { result: '' }),
@@ -54,10 +54,10 @@ test('a plan has a line for each VM, and a summary', () => {
 });
 
 test('the surprising conditions of a transition are reported in a line for each reason', () => {
-  const exempt = { need: 'Excluded', why: 'its owner opted out of disruption' } as const;
+  const exempt = { need: 'Excluded', message: 'its owner opted out of disruption' } as const;
   const plan = planned([
     item('db-1', {}),
-    item('db-2', { need: 'Deferred', why: 'it is paused' }),
+    item('db-2', { need: 'Deferred', message: 'it is paused' }),
     item('mail-1', exempt),
     item('mail-2', exempt),
     item('web', { kind: 'VirtualMachinePool' }),
@@ -89,7 +89,7 @@ test('pools are shown as such, with what they do by themselves', () => {
       planned([
         pool,
         item('web-1', { need: 'Pool', pool: 'web' }),
-        item('db-1', { need: 'Pool', pool: 'db', why: 'its pool shop/db is paused' }),
+        item('db-1', { need: 'Pool', pool: 'db', message: 'its pool shop/db is paused' }),
       ]),
       { wide: false },
     ),
@@ -186,7 +186,7 @@ describe('the answer of the API server', () => {
       kube,
       fleet,
       { ...transition, ...change },
-      { asksServer: true, others: { names: new Map(), unknown: null } },
+      { withDryRuns: true, others: { names: new Map(), unknown: null } },
     );
 
   test('is the type that a VM would get', async () => {
@@ -198,7 +198,7 @@ describe('the answer of the API server', () => {
   });
 
   test('is nothing if no dry run is needed', async () => {
-    const options = { asksServer: false, others: { names: new Map<string, string>(), unknown: null } };
+    const options = { withDryRuns: false, others: { names: new Map<string, string>(), unknown: null } };
     const plan = await planOf(answering(new Error('asked')), fleetOf(), transition, options);
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], results: [], refusals: [], unknown: [] });
   });

@@ -41,8 +41,8 @@ const shortfallsOf = (...fields: Parameters<typeof progress>): string[] => {
 };
 
 const group = { wanted: null, architecture: null, preference: null };
-const exempt = { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
-const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
+const exempt = { message: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+const later = { message: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
 
 describe('the progress of a transition', () => {
   test('has no numbers that are not known yet while it checks', () => {
@@ -88,12 +88,12 @@ describe('the progress of a transition', () => {
           { ...group, from: 'pc-q35-rhel8.2.0', to: 'pc-q35-rhel8.6.0', vms: 1, fault: 'still matches *rhel8.*' },
           { ...group, from: 'pc-q35-rhel8.4.0', to: 'pc-q35-rhel9.2.0', vms: 4, fault: null },
         ],
-        paused: { ...by, why: 'lunch' },
-        aborted: { ...by, why: null },
+        paused: { ...by, reason: 'lunch' },
+        aborted: { ...by, reason: null },
         inProgress: ['shop/vm-3', 'shop/vm-4'],
         full: ['2 at a time', 'the window opens at 2026-01-02T02:00:00Z'],
         skipped: [exempt, later],
-        failed: [{ vm: 'shop/vm-9', why: 'it came back\u001B[2J with pc-q35-rhel8.2.0' }],
+        failed: [{ vm: 'shop/vm-9', message: 'it came back\u001B[2J with pc-q35-rhel8.2.0' }],
         failures: 1,
       }).slice(1),
     ).toEqual([
@@ -119,7 +119,7 @@ test('the progress of a transition that failures have ended says what is left', 
 });
 
 test('the progress of a transition that is over no longer says what held it', () => {
-  const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
+  const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', reason: null };
   expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(1, -1)).toEqual([
     '  aborted by bob 3m ago',
   ]);
@@ -141,19 +141,19 @@ describe('the end of a transition', () => {
   test('reports no shortfall if all VMs are done, waited for or excluded', () => {
     expect(shortfallsOf({ phase: 'Complete', skipped: [exempt], counts: { excluded: 1 } })).toEqual([]);
     expect(shortfallsOf({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })).toEqual([]);
-    expect(shortfallsOf({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })).toEqual(
-      [],
-    );
+    expect(
+      shortfallsOf({ phase: 'Aborted', aborted: { by: 'bob', at: '', reason: null }, counts: { done: 2 } }),
+    ).toEqual([]);
     expect(exclusions(progress({ skipped: [exempt, later] }))).toEqual([
       'excluded: shop/vm-6: its owner opted out of disruption',
     ]);
   });
 
-  const failedRestart = { vm: 'shop/vm-3', why: 'not ready in time' };
+  const failedRestart = { vm: 'shop/vm-3', message: 'not ready in time' };
   test.each<[string, Parameters<typeof progress>[0], string[]]>([
     [
       'aborted',
-      { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } },
+      { phase: 'Aborted', aborted: { by: 'bob', at: '', reason: 'no' }, counts: { toPatch: 3, waiting: 1 } },
       ['4 VMs are not done: the run was aborted by bob: no'],
     ],
     [
@@ -171,7 +171,7 @@ describe('the end of a transition', () => {
   });
 
   test('many failures are counted', () => {
-    const failed = Array.from({ length: 250 }, (_, index) => ({ vm: `shop/vm-${index + 1}`, why: 'no' }));
+    const failed = Array.from({ length: 250 }, (_, index) => ({ vm: `shop/vm-${index + 1}`, message: 'no' }));
     const sentences = shortfallsOf({ phase: 'Failed', failed, failures: 300 });
     expect(sentences).toHaveLength(21);
     expect(sentences.at(-1)).toBe('280 more VMs failed');

@@ -34,43 +34,43 @@ const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow
   reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
 
 describe('the report of a transition', () => {
-  test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
-    ['it is stopped', {}, { state: 'Done', why: null }],
-    ['its VMI has the new type', { vmiType: NEW, transitionMark: ID }, { state: 'Done', why: null }],
+  test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'message'>]>([
+    ['it is stopped', {}, { state: 'Done', message: null }],
+    ['its VMI has the new type', { vmiType: NEW, transitionMark: ID }, { state: 'Done', message: null }],
     [
       'it was stopped then, and runs',
       { transition: record({ vmiType: null }), vmiType: NEW },
-      { state: 'Done', why: null },
+      { state: 'Done', message: null },
     ],
     [
       'its VMI had the new type already',
       { transition: record({ vmiType: NEW }), vmiType: NEW },
-      { state: 'Done', why: null },
+      { state: 'Done', message: null },
     ],
     [
       'its VMI has the old type',
       { vmiType: OLD, transitionMark: ID },
-      { state: 'Waiting', why: `its VMI still has ${OLD}` },
+      { state: 'Waiting', message: `its VMI still has ${OLD}` },
     ],
     [
       'nobody waits for it any more',
       { vmiType: OLD },
-      { state: 'Waiting', why: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
+      { state: 'Waiting', message: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
     ],
     [
       'an alias, whose VMI is old',
       { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: OLD, transitionMark: ID },
-      { state: 'Waiting', why: `its VMI still has ${OLD}` },
+      { state: 'Waiting', message: `its VMI still has ${OLD}` },
     ],
     [
       'an alias, whose VMI is new',
       { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: NEW },
-      { state: 'Done', why: null },
+      { state: 'Done', message: null },
     ],
     [
       'it was changed since',
       { machineType: 'pc-q35-rhel9.0.0', vmiType: OLD },
-      { state: 'ChangedSince', why: 'its type is pc-q35-rhel9.0.0 now' },
+      { state: 'ChangedSince', message: 'its type is pc-q35-rhel9.0.0 now' },
     ],
   ])('%s', (_words, fields, expected) => {
     expect(report([vm(fields)])).toMatchObject([expected]);
@@ -78,7 +78,7 @@ describe('the report of a transition', () => {
 
   test('has its VMs, with the types before and after', () => {
     expect(report([vm({ vmiType: NEW })])).toEqual([
-      { namespace: 'shop', name: 'db', from: OLD, to: NEW, vmiTypeBefore: OLD, state: 'Done', why: null },
+      { namespace: 'shop', name: 'db', from: OLD, to: NEW, vmiTypeBefore: OLD, state: 'Done', message: null },
     ]);
   });
 
@@ -102,7 +102,7 @@ describe('the report of a transition', () => {
       ]),
     });
     expect(
-      rows.map(({ name, from, to, vmiTypeBefore, state, why }) => [name, from, to, vmiTypeBefore, state, why]),
+      rows.map(({ name, from, to, vmiTypeBefore, state, message: why }) => [name, from, to, vmiTypeBefore, state, why]),
     ).toEqual([
       ['web-2', OLD, null, OLD, 'InPool', 'pool web is to roll it'],
       ['web-3', OLD, NEW, OLD, 'InPool', 'pool web is to roll it'],
@@ -130,9 +130,9 @@ describe('the report of a transition', () => {
   });
 
   test('has VMs that were deleted since, once', () => {
-    const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], skipped: [], inProgress: [] };
+    const progress = { failed: [{ vm: 'shop/failed', message: 'not ready in time' }], skipped: [], inProgress: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
-    expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
+    expect(rows.map(({ name, state, message: why }) => [name, state, why])).toEqual([
       ['db', 'Done', null],
       ['failed', 'Failed', 'not ready in time'],
       ['gone', 'Gone', 'it no longer exists'],
@@ -146,7 +146,7 @@ describe('the report of a transition', () => {
     });
     const why = 'operation 0a0a0a0a has changed it since';
     expect(rows).toEqual([
-      { namespace: 'shop', name: 'db', from: null, to: NEW, vmiTypeBefore: null, state: 'ChangedSince', why },
+      { namespace: 'shop', name: 'db', from: null, to: NEW, vmiTypeBefore: null, state: 'ChangedSince', message: why },
     ]);
   });
 
@@ -159,14 +159,14 @@ describe('the report of a transition', () => {
     expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
     expect(report(vms, { progress, isCutOff: true })).toMatchObject([
       { state: 'Done' },
-      { state: 'Waiting', why: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
+      { state: 'Waiting', message: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
     ]);
   });
 
   test('has a VM as excluded that a user has changed since', () => {
     const skipped = [
       {
-        why: 'its machine type was set to pc-q35-rhel8.4.0 since',
+        message: 'its machine type was set to pc-q35-rhel8.4.0 since',
         isExcluded: true,
         count: 2,
         vms: ['shop/db', 'shop/mail'],
@@ -178,7 +178,7 @@ describe('the report of a transition', () => {
       ['db', 'ChangedSince'],
       ['mail', 'Excluded'],
     ]);
-    expect(rows[0]!.why).toBe(skipped[0]!.why);
+    expect(rows[0]!.message).toBe(skipped[0]!.message);
   });
 
   test('prefers what its workflow says about VMs to their own records', () => {
@@ -190,17 +190,19 @@ describe('the report of a transition', () => {
     ];
     const progress = {
       failed: [
-        { vm: 'shop/a', why: 'not ready in time' },
-        { vm: 'shop/gone', why: 'refused' },
-        { vm: 'pool shop/web', why: 'no right' },
+        { vm: 'shop/a', message: 'not ready in time' },
+        { vm: 'shop/gone', message: 'refused' },
+        { vm: 'pool shop/web', message: 'no right' },
       ],
       skipped: [
-        { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/b'] },
-        { why: 'its owner asked', isExcluded: true, count: 2, vms: ['shop/c', 'shop/left'] },
+        { message: 'it is paused', isExcluded: false, count: 1, vms: ['shop/b'] },
+        { message: 'its owner asked', isExcluded: true, count: 2, vms: ['shop/c', 'shop/left'] },
       ],
       inProgress: ['shop/d'],
     };
-    expect(report(vms, { progress }).map(({ name, from, to, state, why }) => [name, from, to, state, why])).toEqual([
+    expect(
+      report(vms, { progress }).map(({ name, from, to, state, message: why }) => [name, from, to, state, why]),
+    ).toEqual([
       ['a', OLD, NEW, 'Failed', 'not ready in time'],
       ['b', OLD, null, 'Deferred', 'it is paused'],
       ['c', OLD, null, 'Excluded', 'its owner asked'],
@@ -219,11 +221,11 @@ test('a report in CSV has quotes only where they are needed', () => {
     to: null,
     vmiTypeBefore: null,
     state: 'Failed',
-    why: 'it said "no", twice',
+    message: 'it said "no", twice',
   };
-  expect(csvOf([row, { ...row, why: null, to: NEW }])).toBe(
+  expect(csvOf([row, { ...row, message: null, to: NEW }])).toBe(
     [
-      'namespace,name,from,to,VMI type before,state,why',
+      'namespace,name,from,to,VMI type before,state,message',
       `shop,db,${OLD},,,Failed,"it said ""no"", twice"`,
       `shop,db,${OLD},${NEW},,Failed,`,
     ].join('\n'),

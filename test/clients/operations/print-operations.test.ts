@@ -16,7 +16,7 @@ test('an operation that could not begin says why', () => {
 });
 
 test('the end of an operation that has begun is reported once, with its numbers', () => {
-  const failed = [{ vm: 'shop/db-1', why: 'not ready in time' }];
+  const failed = [{ vm: 'shop/db-1', message: 'not ready in time' }];
   const progress = aProgress({ chosen: 1, open: 0, failed, phase: 'Failed' });
   const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
   const status = operationStatus(anOperation(), { progress, end, workflowId: 'w' }, MADE_AT);

@@ -90,7 +90,7 @@ test('a set is, for programs, its numbers, states, conditions, and why VMs are n
     workflow: 'replica-set/default/default/web',
     inProgress: null,
     unknown: 'no address of Temporal is given (--address)',
-    notReady: [{ name: 'web-c3d4f', state: 'Starting', why: 'guest VM is not reported as running' }],
+    notReady: [{ name: 'web-c3d4f', state: 'Starting', message: 'guest VM is not reported as running' }],
     events: [],
   });
 });

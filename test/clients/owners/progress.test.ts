@@ -6,7 +6,7 @@ import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';
 
-const notFound: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
+const notFound: Progress = { known: false, message: 'no workflow manages it yet', hasNoWorkflow: true };
 const untouched = () => ({ ...poolWith({}), status: undefined }) as unknown as ReturnType<typeof poolWith>;
 
 /** A session whose Temporal answers that no such workflow runs. */
@@ -38,7 +38,7 @@ test('the last progress of a workflow that has ended does not count for the pool
   const session = withWorkflow({ status: { name: 'TERMINATED' }, raw: {} });
   expect(await readProgress(session, Pools, poolWith({}))).toEqual({
     known: false,
-    why: 'no workflow manages it now (the last one was ended: terminated); a worker starts one within seconds',
+    message: 'no workflow manages it now (the last one was ended: terminated); a worker starts one within seconds',
   });
   expect(await readProgress(session, Pools, untouched())).toEqual(notFound);
 });
@@ -50,7 +50,7 @@ test('a workflow whose task fails again and again is reported as stuck', async (
   expect(await readProgress(running(2), Pools, poolWith({}))).toMatchObject({ known: true });
   expect(await readProgress(running(8), Pools, poolWith({}))).toEqual({
     known: false,
-    why: "its workflow is stuck: a task has failed 7 times, and Temporal's Web UI says why",
+    message: "its workflow is stuck: a task has failed 7 times, and Temporal's Web UI says why",
   });
 });
 
@@ -61,7 +61,7 @@ test('a pool without a status is reported as not yet managed', async () => {
 test('a pool with a status and without a workflow is reported', async () => {
   expect(await readProgress(withoutWorkflow, Pools, poolWith({}))).toMatchObject({
     known: false,
-    why: expect.stringContaining('no workflow manages it now'),
+    message: expect.stringContaining('no workflow manages it now'),
   });
 });
 
@@ -95,7 +95,7 @@ test("a replica set is queried by its own workflow's id, and reported if it has 
   } as unknown as Session;
   expect(await readProgress(session, VmSets, setWith())).toEqual({
     known: false,
-    why: 'no workflow manages it now; a worker starts one within seconds',
+    message: 'no workflow manages it now; a worker starts one within seconds',
   });
   const { status: _status, ...untaken } = setWith();
   expect(await readProgress(session, VmSets, untaken)).toEqual(notFound);

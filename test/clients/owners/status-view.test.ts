@@ -187,7 +187,7 @@ const told = (said: UserRequest): string[] =>
   statusLines({ kind: Pools, owner: poolWith(said), members: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a rollout is reported while there is something to report', () => {
-  const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
+  const failures = [{ vm: 'web-1', message: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
   expect(told({ progressing: ['Complete', 'False'] })).toEqual([]);
   expect(told({})).toEqual(['  RollingOut: so it is', expect.stringMatching(/^ {2}revision /)]);
   expect(told({ progressing: ['Complete', 'False'], rollout: { failures } })).toContain(

@@ -92,7 +92,7 @@ const ask = async (dryRun: 'none' | 'server' | 'client' = 'none'): Promise<Store
     await requestOfPool(
       cluster.session,
       cluster.pool,
-      { names: Rollout.names, handledIn: Rollout.handledIn, asked: { action: 'pause' }, what: 'pause' },
+      { names: Rollout.names, handledIn: Rollout.handledIn, body: { action: 'pause' }, what: 'pause' },
       { reason: 'lunch', dryRun },
     )
   ).pool;

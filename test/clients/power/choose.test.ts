@@ -110,7 +110,7 @@ describe('a choice of VMs includes', () => {
 
   test('named VMs, except those that need nothing', async () => {
     expect(await chosen('Start', ['runs', 'halted'])).toEqual({
-      vms: [{ vm: 'shop/halted', why: null }],
+      vms: [{ vm: 'shop/halted', message: null }],
       names: ['halted'],
       owner: undefined,
       idle: ['runs'],
@@ -147,6 +147,6 @@ describe('a choice of VMs includes', () => {
   });
 
   test('VMs that wait for a restart have the reason', async () => {
-    expect((await chosen('Restart', [], { pending: true })).vms).toEqual([{ vm: 'shop/waits', why: 'new CPU' }]);
+    expect((await chosen('Restart', [], { pending: true })).vms).toEqual([{ vm: 'shop/waits', message: 'new CPU' }]);
   });
 });

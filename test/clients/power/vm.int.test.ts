@@ -103,7 +103,7 @@ describe('a VM that waits for a restart', () => {
     const { items } = JSON.parse((await vm('pending', '-A', '-o', 'json')).stdout) as { items: PendingVm[] };
     const [vmi] = await vmisOf(namespace, ['db-2']);
     expect(items.filter((one) => one.namespace === namespace)).toMatchObject([
-      { name: 'db-2', owner: null, why, vmi },
+      { name: 'db-2', owner: null, message: why, vmi },
       { name: 'db-3' },
     ]);
   });

@@ -78,7 +78,7 @@ describe('the VMs that wait for a restart', () => {
         name: 'db',
         owner: null,
         since: '2026-01-02T00:00:00Z',
-        why: 'a field was changed',
+        message: 'a field was changed',
         runStrategy: 'Once',
         node: 'node-1',
         optedOut: false,
@@ -86,7 +86,7 @@ describe('the VMs that wait for a restart', () => {
       },
     ]);
     expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([
-      { since: null, why: 'KubeVirt does not say' },
+      { since: null, message: 'KubeVirt does not say' },
     ]);
   });
 
@@ -94,7 +94,7 @@ describe('the VMs that wait for a restart', () => {
     const plugging = { ...vmiOf(), status: { conditions: [{ type: 'HotVCPUChange', status: 'True' as const }] } };
     expect(one({}, plugging)).toEqual([]);
     expect(one({}, plugging, { migrates: false })).toMatchObject([
-      { why: 'KubeVirt plugs it in with a migration, and makes none by itself (HotVCPUChange)' },
+      { message: 'KubeVirt plugs it in with a migration, and makes none by itself (HotVCPUChange)' },
     ]);
   });
 
@@ -109,7 +109,7 @@ describe('the VMs that wait for a restart', () => {
       metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) },
     });
     expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('old')))).toMatchObject([
-      { owner: 'VirtualMachinePool/web', since: null, why: 'its VMI runs revision old, its spec is of new' },
+      { owner: 'VirtualMachinePool/web', since: null, message: 'its VMI runs revision old, its spec is of new' },
     ]);
     expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('new')))).toEqual([]);
     expect(one(vm('drover.dev/v1alpha1'))).toEqual([]);
@@ -125,7 +125,7 @@ describe('the VMs that wait for a restart', () => {
       },
     });
     expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel8.2.0'))).toMatchObject([
-      { why: 'its VMI has machine type pc-q35-rhel8.2.0, which operation 1f0c92ab takes away' },
+      { message: 'its VMI has machine type pc-q35-rhel8.2.0, which operation 1f0c92ab takes away' },
     ]);
     expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel9.2.0'))).toEqual([]);
     expect(one(vm('0a0a0a0a'), typedVmi('pc-q35-rhel8.2.0'))).toEqual([]);
@@ -133,8 +133,8 @@ describe('the VMs that wait for a restart', () => {
 });
 
 describe('the progress of a restart', () => {
-  const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
-  const exempt = { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+  const later = { message: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
+  const exempt = { message: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
   test('shows a limit for a stop, and no disruption budget', () =>
     expect(linesOf({ action: 'Stop', full: ['1 at a time'] })).toContain('  the others wait: 1 at a time'));
@@ -149,7 +149,7 @@ describe('the progress of a restart', () => {
       '  excluded: shop/vm-6: its owner opted out of disruption',
       '  Restart of 10 VMs, 1 at a time; requested by ada',
     ]);
-    const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+    const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', reason: 'lunch' };
     expect(linesOf({ phase: 'Paused', paused, open: 8 }).slice(0, 2)).toEqual([
       expect.stringMatching(/8 to go: Paused$/),
       '  paused by bob 3m ago: lunch',
@@ -196,17 +196,17 @@ describe('the progress of a restart', () => {
     ],
     [
       'aborted',
-      { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } },
+      { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', reason: null } },
       ['4 VMs are not done: the run was aborted by bob'],
     ],
     [
       'failed',
-      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time' }] },
+      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', message: 'not ready in time' }] },
       ['shop/vm-3 failed: not ready in time', '4 VMs are not done: too many have failed (--max-failures 0)'],
     ],
     [
       'failed, and was down before',
-      { phase: 'Failed', failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: true }] },
+      { phase: 'Failed', failed: [{ vm: 'shop/vm-3', message: 'not ready in time', wasDown: true }] },
       ['shop/vm-3 failed, and was not ready before: not ready in time'],
     ],
   ])('%s', (_words, fields, sentences) => {

@@ -5,7 +5,7 @@ import { rolloutView, type RolloutView } from '../../../clients/rollout/view.ts'
 import { byApproval, hashOf, poolWith, templateOf, type UserRequest } from './pools.ts';
 
 const at = '2026-01-01T00:00:00Z';
-const paused = { by: 'ada', at, why: 'lunch' };
+const paused = { by: 'ada', at, reason: 'lunch' };
 const halted = (kind: 'Failed' | 'Aborted' | 'Undoing') => ({ kind, by: 'ada', at });
 const inSteps = { spec: { rollout: byApproval(1, 5) } } satisfies UserRequest;
 const complete: UserRequest = { progressing: ['Complete', 'False'], rollout: { completedAt: at } };
@@ -98,7 +98,7 @@ test.each([
   ['promote --full', promote(true), inSteps, { action: 'promote', revision: hashOf(2), full: true }],
 ] as [string, Control<RolloutView>, UserRequest, object][])(
   '%s says which rollout and which step it means',
-  (_what, control, said, asked) => expect(control.asked(rolloutView(poolWith(said)))).toEqual(asked),
+  (_what, control, said, asked) => expect(control.body(rolloutView(poolWith(said)))).toEqual(asked),
 );
 
 test('a pause of the spec is not a pause by a user', () => {

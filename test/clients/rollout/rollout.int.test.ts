@@ -449,7 +449,7 @@ test('the history shows what drover has done, from what to what, the requester a
         workflow: `pool/default/${namespace}/web`,
       },
       { ...update, vms: [expect.stringMatching(/^web-\d$/)] },
-      { action: 'pause', vms: [], requestedBy: 'admin', why: 'lunch', end: 'Done' },
+      { action: 'pause', vms: [], requestedBy: 'admin', message: 'lunch', end: 'Done' },
     ]);
   });
   const [vm = ''] = actions[1]!.vms;

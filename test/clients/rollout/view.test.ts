@@ -32,7 +32,7 @@ test('a revision without a known number is reported by its hash', () => {
 });
 
 test('the view shows who has paused it, when and why; and the pause of the spec', () => {
-  const paused = { by: 'ada@desk', at: '2026-01-01T00:04:00Z', why: 'lunch' };
+  const paused = { by: 'ada@desk', at: '2026-01-01T00:04:00Z', reason: 'lunch' };
   const progressing: UserRequest['progressing'] = ['Paused', 'False'];
   expect(linesOf({ progressing, rollout: { paused } })).toContain('paused by ada@desk 60s ago: lunch');
   expect(linesOf({ progressing, spec: { paused: true } })).toContain('paused by spec.paused');
@@ -55,7 +55,7 @@ test('the view shows the step that it is going to, or waits at', () => {
 test('the view shows the last twenty failures, and how many more there were', () => {
   const failures = Array.from({ length: 22 }, (_, index) => ({
     vm: `web-${index + 1}`,
-    why: 'not ready\nin time',
+    message: 'not ready\nin time',
     at: '2026-01-01T00:00:00Z',
   }));
   failures[21] = { ...failures[21]!, wasDown: true } as (typeof failures)[0];
@@ -69,7 +69,7 @@ test('the view shows the last twenty failures, and how many more there were', ()
 });
 
 test('the reason why a VM failed is reported once', () => {
-  const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
+  const failures = [{ vm: 'web-1', message: 'too slow', at: '2026-01-01T00:00:00Z' }];
   const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
   expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1, -1)).toEqual([
     'web-1 failed 5m ago',
@@ -77,7 +77,7 @@ test('the reason why a VM failed is reported once', () => {
 });
 
 test('the view tells once who has aborted a rollout', () => {
-  const halted = { kind: 'Aborted', by: 'bob', at: '2026-01-01T00:04:00Z', why: 'too slow' } as const;
+  const halted = { kind: 'Aborted', by: 'bob', at: '2026-01-01T00:04:00Z', reason: 'too slow' } as const;
   expect(linesOf({ progressing: ['Aborted', 'False', 'by bob: too slow'], rollout: { halted } }).slice(0, 2)).toEqual([
     'Aborted',
     'aborted by bob 60s ago: too slow',
@@ -143,7 +143,7 @@ describe('the end of a rollout', () => {
   });
 
   test('does not come from the rollout of an older template', () => {
-    const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-1' } as const;
+    const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', reason: 'web-1' } as const;
     expect(rolloutView(poolWith({ rollout: { halted } })).halted).not.toBeNull();
     expect(rolloutView(poolWith({ rollout: { revision: hashOf(1), halted } })).halted).toBeNull();
   });

@@ -30,8 +30,8 @@ test('VMs are grouped by what differs and what they need', () => {
   ]);
   expect(plan.unchanged).toEqual(['a/5']);
   expect(plan.left).toEqual([
-    { why: 'there is no spec.template.spec.domain.devices.disks[name=root]', vms: ['a/6'] },
-    { why: 'its template says it', vms: ['a/7'] },
+    { message: 'there is no spec.template.spec.domain.devices.disks[name=root]', vms: ['a/6'] },
+    { message: 'its template says it', vms: ['a/7'] },
   ]);
 });
 

@@ -166,7 +166,7 @@ describe('what an operation means for a VM', () => {
     const why = 'it was changed since: ';
     expect(wantedOf(aVm('theirs', was('1', 'one', 'db')), { undo: 'patch-1' })).toEqual({
       is: 'left',
-      why: `${why}spec.template.spec.hostname`,
+      message: `${why}spec.template.spec.hostname`,
     });
     expect(wantedOf(aVm('db', both), { undo: 'patch-1' })).toMatchObject({
       is: 'change',
@@ -179,7 +179,7 @@ describe('what an operation means for a VM', () => {
     const patch = { spec: { template: { spec: { volumes: [{ name: 'root' }] } } } };
     expect(wantedOf(aVm('db'), { patch })).toEqual({
       is: 'left',
-      why: 'there is no spec.template.spec.volumes[name=root]',
+      message: 'there is no spec.template.spec.volumes[name=root]',
     });
     expect(wantedOf(aVm('db'), { patch: aVm('db') as object as Json })).toMatchObject({ is: 'nothing' });
   });

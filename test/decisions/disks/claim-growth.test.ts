@@ -30,7 +30,7 @@ const condition = (type: string, message: string): object => ({ type, status: 'T
 
 describe('a claim that is to grow', () => {
   test('has grown once its volume has', () => {
-    expect(growthOf(claim('1Gi'), '2Gi')).toEqual({ state: 'growing', why: null });
+    expect(growthOf(claim('1Gi'), '2Gi')).toEqual({ state: 'growing', message: null });
     expect(growthOf(claim('2048Mi'), '2Gi')).toEqual({ state: 'grown' });
     expect(
       growthOf(claim('1Gi', [condition('FileSystemResizePending', 'Waiting for user to (re-)start a pod')]), '2Gi'),
@@ -39,12 +39,12 @@ describe('a claim that is to grow', () => {
 
   test('has not grown if the storage says so, and the reason is shown while it tries', () => {
     const error = condition('ControllerResizeError', 'no space left');
-    expect(growthOf(claim('1Gi', [error]), '2Gi')).toEqual({ state: 'growing', why: 'no space left' });
+    expect(growthOf(claim('1Gi', [error]), '2Gi')).toEqual({ state: 'growing', message: 'no space left' });
     const infeasible = { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } };
-    expect(growthOf(claim('1Gi', [error], infeasible), '2Gi')).toEqual({ state: 'refused', why: 'no space left' });
+    expect(growthOf(claim('1Gi', [error], infeasible), '2Gi')).toEqual({ state: 'refused', message: 'no space left' });
     expect(growthOf(claim('1Gi', [], infeasible), '2Gi')).toEqual({
       state: 'refused',
-      why: 'the storage cannot give it that size',
+      message: 'the storage cannot give it that size',
     });
   });
 });

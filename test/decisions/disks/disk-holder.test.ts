@@ -13,7 +13,7 @@ const heldBy = (found: Partial<HolderInput>, number: number | null = 2) =>
     users: [],
     ...found,
   });
-const why = (found: Partial<HolderInput>) => heldBy(found)?.why ?? null;
+const why = (found: Partial<HolderInput>) => heldBy(found)?.message ?? null;
 const owned = (kind: string, name: string, uid = `uid-of-${name}`) => ({
   metadata: { ownerReferences: [{ kind, name, uid }] },
 });
@@ -45,7 +45,7 @@ test('a disk is free if it was kept for this number of this pool, and for no oth
   expect(why({ claim: kept('pool-uid', 2) })).toBeNull();
   expect(why({ claim: kept('pool-uid', 3) })).toMatch(/kept for number 3 of this pool/);
   expect(why({ claim: kept('earlier-uid', 2) })).toMatch(/kept for number 2 of an earlier pool web/);
-  expect(heldBy({ claim: kept('pool-uid', 2) }, null)?.why).toMatch(/kept for number 2/);
+  expect(heldBy({ claim: kept('pool-uid', 2) }, null)?.message).toMatch(/kept for number 2/);
 });
 
 test('a disk of another owner is held, and the message names both', () => {
@@ -62,7 +62,7 @@ test('a disk of another owner is held, and the message names both', () => {
 test('a disk that another VM or VMI uses is held, though nothing owns it', () => {
   const users = [{ kind: 'VirtualMachineInstance', name: 'rescue' }];
   expect(heldBy({ claim: kept('pool-uid', 2), users })).toEqual({
-    why: 'PersistentVolumeClaim root-2 is used by VirtualMachineInstance rescue',
+    message: 'PersistentVolumeClaim root-2 is used by VirtualMachineInstance rescue',
     passes: false,
   });
   expect(why({ users })).toMatch(/is used by VirtualMachineInstance rescue/);
@@ -73,13 +73,13 @@ test('a disk that leaves with an earlier VM of the name, or is terminating, is h
     expect(
       heldBy({ vm: { name: 'web-2', uid }, dataVolume: owned('VirtualMachine', 'web-2'), claim: claimOfVolume }),
     ).toEqual({
-      why: 'PersistentVolumeClaim root-2 is still to be deleted with an earlier VirtualMachine web-2',
+      message: 'PersistentVolumeClaim root-2 is still to be deleted with an earlier VirtualMachine web-2',
       passes: true,
     });
   expect(heldBy({ claim: claimOfVolume })).toMatchObject({ passes: true });
   const { metadata } = kept('pool-uid', 2);
   expect(heldBy({ claim: { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } })).toEqual({
-    why: 'PersistentVolumeClaim root-2 is being deleted',
+    message: 'PersistentVolumeClaim root-2 is being deleted',
     passes: true,
   });
 });

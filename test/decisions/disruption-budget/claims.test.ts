@@ -7,7 +7,7 @@ import {
   activeClaims,
   type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
-import { grantClaims, type Ask } from '../../../decisions/disruption-budget/grant-claims.ts';
+import { grantClaims, type ClaimRequest } from '../../../decisions/disruption-budget/grant-claims.ts';
 import type { VmiOf } from '../../../decisions/health/availability.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { Evacuation } from '../../../decisions/views/evacuation.ts';
@@ -47,9 +47,9 @@ function contextOf({
   return { pool: { ...aPool({ replicas, maxUnavailable }), status: { replicas, disruptedVMs: claims } }, vms, vmiOf };
 }
 
-const ask = (vm: VmView, by = 'power/default/two', vmi = aVmi(vm)): Ask => ({ vm, vmi, by });
+const ask = (vm: VmView, by = 'power/default/two', vmi = aVmi(vm)): ClaimRequest => ({ vm, vmi, by });
 
-function answers(given: Given, ...asks: Ask[]): (string | null)[] {
+function answers(given: Given, ...asks: ClaimRequest[]): (string | null)[] {
   const context = contextOf(given);
   return grantClaims(
     context,
@@ -171,7 +171,7 @@ test('a plan begins no batch in a place that another workflow has claimed, and l
   const input = { ...quiet, pool, vms: [one, old, other], burst: 250, now };
   const plan = planPool(input);
   expect(plan.steps.filter(({ kind }) => kind === 'update')).toEqual([]);
-  expect(plan.wakeAt).toBeLessThanOrEqual(now + 2_000);
+  expect(plan.requeueAt).toBeLessThanOrEqual(now + 2_000);
   expect(planPool({ ...input, now: now + CLAIM_MS }).steps.filter(({ kind }) => kind === 'update')).toHaveLength(1);
 });
 
@@ -192,12 +192,12 @@ test('a pool is planned again when its last claim expires, although nothing has 
   const { status } = planPool(input);
   const claims = [claimOf(one, { at: new Date(now - 1_000).toISOString() }), claimOf(two)];
   const claimed = { ...pool, status: { ...status!, disruptedVMs: claims } };
-  const { wakeAt } = planPool({ ...input, pool: claimed });
+  const { requeueAt: wakeAt } = planPool({ ...input, pool: claimed });
   // The worker that writes the status judges by a clock that may be a little behind.
   expect(wakeAt).toBe(now + CLAIM_MS + 5_000);
-  expect(planPool({ ...input, pool: claimed, now: now + CLAIM_MS }).wakeAt).toBe(wakeAt);
+  expect(planPool({ ...input, pool: claimed, now: now + CLAIM_MS }).requeueAt).toBe(wakeAt);
   expect(planPool({ ...input, pool: claimed, now: wakeAt! }).status?.writes).toBe(2);
-  expect(planPool({ ...input, pool: { ...pool, status: status! } }).wakeAt).toBeNull();
+  expect(planPool({ ...input, pool: { ...pool, status: status! } }).requeueAt).toBeNull();
 });
 
 test('a claim for a migration ends with the migration, though the VMI is the same', () => {

@@ -108,7 +108,7 @@ describe('a VM that runs', () => {
     [
       'restarts after three failures',
       { vmi: failed(3, NOW) },
-      { ...restarts, why: '3 migrations have failed (no node)' },
+      { ...restarts, message: '3 migrations have failed (no node)' },
     ],
     [
       'does not restart after migrations that were aborted, or for which there was no room',
@@ -152,9 +152,14 @@ describe('an eviction from a node that is not drained', () => {
 
   test.each(ways)('leaves %s alone if the drain was called off, and says how to take it back', (_what, given) => {
     const waits = { need: 'deferred', isStuck: false, until: null };
-    expect(calledOff(given)).toEqual({ ...waits, why: expect.stringContaining('virtctl evacuate-cancel') as string });
+    expect(calledOff(given)).toEqual({
+      ...waits,
+      message: expect.stringContaining('virtctl evacuate-cancel') as string,
+    });
     expect(calledOff(given)).toMatchObject({
-      why: expect.stringContaining('its evacuation from node-1 was requested, but the node is not drained') as string,
+      message: expect.stringContaining(
+        'its evacuation from node-1 was requested, but the node is not drained',
+      ) as string,
     });
   });
 
@@ -164,23 +169,23 @@ describe('an eviction from a node that is not drained', () => {
   });
 
   test('migrates a VM if the descheduler asks for it, always within the budget', () => {
-    expect(wished({})).toMatchObject({ ...migrates, isWish: true, why: 'the descheduler asks for that' });
+    expect(wished({})).toMatchObject({ ...migrates, isWish: true, message: 'the descheduler asks for that' });
     expect(wished({ vm: { ready: false } })).toMatchObject({ ...migrates, isWish: true });
     expect(wished({ vmi: { migratable: false } })).toMatchObject({
       need: 'deferred',
-      why: expect.stringContaining('KubeVirt cannot migrate it; it is not restarted') as string,
+      message: expect.stringContaining('KubeVirt cannot migrate it; it is not restarted') as string,
     });
     expect(wished({ rules: { method: 'Restart' } })).toMatchObject({
-      why: expect.stringContaining('its pool does not allow migration; it is not restarted') as string,
+      message: expect.stringContaining('its pool does not allow migration; it is not restarted') as string,
     });
   });
 
   test("migrates a VM if KubeVirt's update evicts it, and says what evicts a VM that cannot migrate", () => {
     const vmi = { nodeDrained: false, wishedBy: 'KubeVirtUpdate' } as const;
-    expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: "KubeVirt's update asks for that" });
+    expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, message: "KubeVirt's update asks for that" });
     expect(need({ vmi: { ...vmi, migratable: false } })).toMatchObject({
       need: 'deferred',
-      why: expect.stringMatching(/^KubeVirt's update wants it to leave node-1, but KubeVirt cannot/) as string,
+      message: expect.stringMatching(/^KubeVirt's update wants it to leave node-1, but KubeVirt cannot/) as string,
     });
   });
 
@@ -278,7 +283,7 @@ test.each<[string, Given, object]>([
   [
     'a backup',
     { vmi: { operations: [{ kind: 'Backup', object: 'b' }] } },
-    { need: 'deferred', why: 'a backup of it (b) runs' },
+    { need: 'deferred', message: 'a backup of it (b) runs' },
   ],
   ['its owner', { vm: { optedOut: true } }, { need: 'deferred', isStuck: true }],
   ['a snapshot', { vm: { operations: SNAPSHOT } }, { need: 'deferred', isStuck: false }],
@@ -294,7 +299,7 @@ test.each<[string, Given, object]>([
 });
 
 describe('a refusal of the API server', () => {
-  const refusal = { vm: 'web-1', uid: 'u', why: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
+  const refusal = { vm: 'web-1', uid: 'u', message: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
   test('is retried later', () => {
     expect(need({ refusal })).toMatchObject({ need: 'deferred', until: NOW + 9000, isStuck: false });
     expect(need({ refusal: { ...refusal, notBefore: NOW } })).toMatchObject({ ...migrates, isBegun: true });
@@ -350,7 +355,7 @@ describe('a migration that KubeVirt has not begun for 15 minutes', () => {
 
   test('is named', () => {
     expect(need({ vmi: pending(15) })).toMatchObject({
-      why: 'KubeVirt has not begun its migration drain-1 within 15 min',
+      message: 'KubeVirt has not begun its migration drain-1 within 15 min',
     });
   });
 });

@@ -56,7 +56,7 @@ const condition = (given: Given) => drainingCondition(plan(given).statuses)[0];
 
 test('the status of a VM whose move was refused stays the same while the next attempt begins and runs', () => {
   const web1 = { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', since: NOW, times: 2 };
-  const refusals = [{ ...web1, why: 'forbidden', notBefore: NOW + 10_000 }];
+  const refusals = [{ ...web1, message: 'forbidden', notBefore: NOW + 10_000 }];
   const says = (given: Given) => plan({ vms: [six[0]!], refusals, ...given }).statuses;
   const waiting = says({});
   expect(waiting).toMatchObject([{ state: 'Waiting', message: expect.stringContaining('forbidden') }]);
@@ -112,7 +112,7 @@ describe('VMs on a node that is drained', () => {
     const planned = plan({ vms, spec: { drain }, vmis: { 'web-2': { ...EVICTED, evacuation: failed } } });
     expect(begun(planned)).toEqual(['web-1', 'web-2']);
     expect(states(planned)).toMatchObject({ 'web-3': 'Window' });
-    expect(planned.wakeAt).toBe(Date.parse('2026-11-23T22:00:00Z'));
+    expect(planned.requeueAt).toBe(Date.parse('2026-11-23T22:00:00Z'));
     expect(begun(plan({ vms, spec: { drain }, now: Date.parse('2026-11-23T22:10:00Z') }))).toEqual(['web-1', 'web-2']);
   });
 
@@ -275,7 +275,7 @@ describe('a drain', () => {
 
 test('puts a VM whose migration KubeVirt does not begin behind all others', () => {
   const refusals = [
-    { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', why: 'not begun', since: null, times: 0, notBefore: NOW - 1 },
+    { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', message: 'not begun', since: null, times: 0, notBefore: NOW - 1 },
   ];
   expect(begun(plan({ refusals }))).toEqual(['web-2', 'web-3']);
   expect(begun(plan({ vms: six.slice(0, 1), refusals }))).toEqual(['web-1']);
@@ -288,7 +288,7 @@ test.each<[string, Given]>([
   const migration = { name: 'update-1', phase: 'Pending', createdAt: NOW - 14 * 60_000 };
   const pending = { evacuation: UNDERWAY, migration };
   const vmis = { 'web-1': pending };
-  expect(plan({ vms: six.slice(0, 1), vmis, ...given })).toMatchObject({ evacuate: [], wakeAt: NOW + 60_000 });
+  expect(plan({ vms: six.slice(0, 1), vmis, ...given })).toMatchObject({ evacuate: [], requeueAt: NOW + 60_000 });
   const late = plan({ vms: six.slice(0, 1), vmis, ...given, now: NOW + 60_000 });
   expect(late).toMatchObject({ evacuate: [{ name: 'web-1', act: 'cancel' }], statuses: [] });
 });

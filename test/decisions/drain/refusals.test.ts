@@ -4,13 +4,13 @@ import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../../d
 const NOW = 10_000_000;
 
 const named = (n: number): Pick<NotMoved, 'vm' | 'uid'> => ({ vm: `web-${n}`, uid: `vmi-${n}` });
-const refused = (n: number, why = 'forbidden'): NotMoved => ({ ...named(n), reason: 'Refused', why });
+const refused = (n: number, why = 'forbidden'): NotMoved => ({ ...named(n), reason: 'Refused', message: why });
 const after = (before: readonly RefusedEvacuation[], notMoved: NotMoved[], tried: string[] = [], now = NOW) =>
   refusalsAfter(before, { tried: [...tried, ...notMoved.map(({ vm }) => vm)], notMoved }, now);
 
 test('refusals in a row are counted, each with a longer delay', () => {
   const first = after([], [refused(1)]);
-  expect(first).toEqual([{ ...named(1), why: 'forbidden', since: NOW, times: 1, notBefore: NOW + 10_000 }]);
+  expect(first).toEqual([{ ...named(1), message: 'forbidden', since: NOW, times: 1, notBefore: NOW + 10_000 }]);
   expect(after(first, [refused(1)], [], NOW + 10_000)).toMatchObject([
     { since: NOW, times: 2, notBefore: NOW + 30_000 },
   ]);
@@ -18,9 +18,9 @@ test('refusals in a row are counted, each with a longer delay', () => {
 
 test('a full budget starts no count, and another migration ends it', () => {
   const first = after([], [refused(1)]);
-  expect(after([], [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
-  expect(after(first, [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
-  const other: NotMoved = { ...named(1), reason: 'OtherMigration', why: 'another' };
+  expect(after([], [{ ...named(1), reason: 'NoPlace', message: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
+  expect(after(first, [{ ...named(1), reason: 'NoPlace', message: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
+  const other: NotMoved = { ...named(1), reason: 'OtherMigration', message: 'another' };
   expect(after(first, [other])).toMatchObject([{ since: null, times: 0, notBefore: NOW + 10_000 }]);
 });
 

@@ -161,7 +161,7 @@ describe('to correct a VM', () => {
     expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'excluded' });
     expect(need(member(1, template(4)), {}, null)).toEqual({
       need: 'excluded',
-      why: 'it runs, and is corrected when it stops',
+      message: 'it runs, and is corrected when it stops',
     });
   });
 });

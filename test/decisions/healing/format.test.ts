@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { formatAllNotReplaced } from '../../../decisions/healing/format.ts';
 
 test('VMs that are not replaced for the same reason share a sentence', () => {
-  const crashing = { why: 'its start has failed', waitsFor: 'one is tried first' };
+  const crashing = { message: 'its start has failed', waitsFor: 'one is tried first' };
   expect(
     formatAllNotReplaced([
       { vm: 'web-1', ...crashing },
-      { vm: 'web-2', why: 'its start has failed' },
+      { vm: 'web-2', message: 'its start has failed' },
       { vm: 'web-3', ...crashing },
     ]),
   ).toEqual([

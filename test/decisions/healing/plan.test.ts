@@ -8,7 +8,7 @@ import {
   carried,
   heldBack,
   noHealing,
-  withAsk,
+  withHealingSignal,
   type Cycle,
   type HealingState,
   type FinishedCycle,
@@ -44,7 +44,7 @@ const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): C
   uid: `uid-of-web-${n}`,
   attempt: 1,
   phase,
-  why: 'it fails',
+  message: 'it fails',
   startedAt: at(NOW - MINUTE),
   run: { state: 'Running', since: NOW - MINUTE },
   ...fields,
@@ -54,7 +54,7 @@ const finishedOn = (n: number, end: FinishedCycle['end'], fields: Partial<Finish
   uid: `uid-of-web-${n}`,
   attempts: 1,
   end,
-  why: 'why',
+  message: 'why',
   at: at(NOW - MINUTE),
   ...fields,
 });
@@ -89,15 +89,17 @@ function plan(given: Given): PoolPlan {
   });
 }
 
-const begun = ({ healing }: PoolPlan): string[] => healing.begin.map(({ sick }) => sick.name);
+const begun = ({ healing }: PoolPlan): string[] => healing.begin.map(({ unhealthyVm: sick }) => sick.name);
 const cancelled = ({ healing }: PoolPlan): string[] => healing.cancel.map(({ vm }) => vm);
 /** What has become of cycles: how they have ended, or that the new VM is unhealthy as well. */
 const outcomes = ({ healing }: PoolPlan): Record<string, string> =>
   Object.fromEntries([
     ...healing.state.finished
       .filter((one) => Date.parse(one.at) >= NOW)
-      .map(({ vm, end, why }) => [vm, end === 'Left' ? `Left: ${why}` : end]),
-    ...healing.begin.filter(({ sick }) => sick.attempt > 1).map(({ sick }) => [sick.name, 'Sick']),
+      .map(({ vm, end, message: why }) => [vm, end === 'Left' ? `Left: ${why}` : end]),
+    ...healing.begin
+      .filter(({ unhealthyVm: sick }) => sick.attempt > 1)
+      .map(({ unhealthyVm: sick }) => [sick.name, 'Sick']),
   ]);
 const phases = ({ healing }: PoolPlan): Record<string, string> =>
   Object.fromEntries(healing.state.cycles.map(({ vm, phase }) => [vm, phase]));
@@ -112,14 +114,14 @@ describe('a sick VM', () => {
     const planned = plan({ vms: [sick(1), ...numbered(well, 2, 5)] });
     expect(planned.healing.begin).toEqual([
       {
-        sick: {
+        unhealthyVm: {
           name: 'web-1',
           uid: 'uid-of-web-1',
           attempt: 1,
-          why: '3 starts in a row have failed',
+          message: '3 starts in a row have failed',
           rules: { backoff: { initial: '10s', factor: 2, max: '10m', jitter: 0.1 }, maxAttempts: null },
           holdsData: true,
-          earlyEnds: 0,
+          earlyExits: 0,
           failingSince: null,
         },
         startedAt: at(NOW),
@@ -332,7 +334,9 @@ test('a VM whose deletion was refused holds no place, and is tried again after d
       vms: [sick(1), sick(2), ...numbered(well, 3, 10)],
       rules: { maxConcurrent: 1 },
       state: {
-        finished: [finishedOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })],
+        finished: [
+          finishedOn(1, 'Refused', { attempts: 0, refusals, message: 'denied by a policy', at: at(NOW - ms) }),
+        ],
       },
     });
   expect([
@@ -343,14 +347,14 @@ test('a VM whose deletion was refused holds no place, and is tried again after d
   ]).toEqual([['web-2'], ['web-1'], ['web-2'], ['web-1']]);
   expect(refused(9_000, 1).healing.notReplaced[0]).toEqual({
     vm: 'web-1',
-    why: '3 starts in a row have failed',
+    message: '3 starts in a row have failed',
     waitsFor: `its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`,
   });
   const alone = plan({
     vms: [sick(1), ...numbered(well, 2, 5)],
     state: { finished: [finishedOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] },
   });
-  expect([alone.wakeAt, condition(alone, 'Healing')?.reason]).toEqual([NOW + 10_000, 'Waiting']);
+  expect([alone.requeueAt, condition(alone, 'Healing')?.reason]).toEqual([NOW + 10_000, 'Waiting']);
 });
 
 describe('a revision that no VM has run yet', () => {
@@ -395,11 +399,11 @@ describe('a revision that no VM has run yet', () => {
       lastBatch: 1,
       step: 0,
       startedAt: at(NOW - HOUR),
-      failures: [{ vm: 'web-1', why: 'it fails', at: at(NOW) }],
+      failures: [{ vm: 'web-1', message: 'it fails', at: at(NOW) }],
     };
     const first = plan({ vms, spec: { template }, status, rollout: failed });
     expect(first.rollout.phase).toBe('Failed');
-    expect([begun(first), first.wakeAt]).toEqual([[], NOW]);
+    expect([begun(first), first.requeueAt]).toEqual([[], NOW]);
     expect(begun(plan({ vms, spec: { template }, status, rollout: first.rollout.state }))).toEqual(['web-1']);
   });
 });
@@ -494,7 +498,7 @@ describe('a cycle', () => {
         spec: { replicas: 5, rollout: { minReadySeconds: 60 } },
         vmiOf: (vm) => aVmi(vm, { readySince: NOW - (vm.uid === 'new' ? seconds : 3600) * 1000 }),
       });
-    expect([outcomes(readyFor(59)), readyFor(59).wakeAt]).toEqual([{}, NOW + 1_000]);
+    expect([outcomes(readyFor(59)), readyFor(59).requeueAt]).toEqual([{}, NOW + 1_000]);
     expect(outcomes(readyFor(60))).toEqual({ 'web-1': 'Healed' });
   });
 
@@ -509,7 +513,10 @@ describe('a cycle', () => {
       },
     );
     expect(planned.healing.begin).toMatchObject([
-      { sick: { name: 'web-1', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } }, isAgain: false },
+      {
+        unhealthyVm: { name: 'web-1', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } },
+        isAgain: false,
+      },
     ]);
     expect(planned.healing.state.cycles).toMatchObject([{ phase: 'Removing', attempt: 5, uid: 'new' }]);
   });
@@ -517,7 +524,7 @@ describe('a cycle', () => {
   test('replaces a new VM that never became ready when its time is over', () => {
     const starting = fresh({ ready: false, state: 'Running', createdAt: NOW - 9 * MINUTE });
     expect(outcomes(judged(starting, provisioning))).toEqual({});
-    expect(judged(starting, provisioning).wakeAt).toBe(NOW + MINUTE);
+    expect(judged(starting, provisioning).requeueAt).toBe(NOW + MINUTE);
     expect(outcomes(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({
       'web-1': 'Left: it is not ready yet (Running), and does not fail',
     });
@@ -531,7 +538,7 @@ describe('a cycle', () => {
     ).toEqual({});
     expect([
       outcomes(judged(failed, provisioning, vmiSince(9))),
-      judged(failed, provisioning, vmiSince(9)).wakeAt,
+      judged(failed, provisioning, vmiSince(9)).requeueAt,
     ]).toEqual([{}, NOW + MINUTE]);
     expect(outcomes(judged(failed, provisioning, vmiSince(10)))).toEqual({
       'web-1': 'Left: it is not ready yet (Running), and does not fail',
@@ -570,11 +577,11 @@ describe('the end of an attempt', () => {
 
   test.each<[AttemptEnd, Partial<FinishedCycle>]>([
     [
-      { end: 'Kept', why: 'it is no longer unhealthy' },
+      { end: 'Kept', message: 'it is no longer unhealthy' },
       { end: 'Left', uid: 'uid-of-web-1', attempts: 0 },
     ],
     [
-      { end: 'Refused', why: 'denied' },
+      { end: 'Refused', message: 'denied' },
       { end: 'Refused', uid: 'uid-of-web-1', attempts: 0, refusals: 1 },
     ],
     [
@@ -632,7 +639,7 @@ describe('a cycle that ends', () => {
 
   test('leaves whichever VM is there when the attempt has ended, if a user skips it', () => {
     const skipped = over({ skipped: 'skipped by kim' });
-    expect(skipped.healing.state.finished).toMatchObject([{ end: 'Skipped', uid: '', why: 'skipped by kim' }]);
+    expect(skipped.healing.state.finished).toMatchObject([{ end: 'Skipped', uid: '', message: 'skipped by kim' }]);
     const during = plan({
       vms: [sick(1), ...others],
       state: skipped.healing.state,
@@ -665,7 +672,7 @@ describe('a cycle that ends', () => {
     const planned = over({ ...provisioning, attempt: 2 }, failing, { rules: { maxAttempts: 2 } });
     expect(planned.healing.state).toMatchObject({
       cycles: [],
-      finished: [{ end: 'GivenUp', uid: 'new', attempts: 2, why: expect.stringMatching(/^given up after 2 repl/) }],
+      finished: [{ end: 'GivenUp', uid: 'new', attempts: 2, message: expect.stringMatching(/^given up after 2 repl/) }],
     });
     expect(planned.healing.events).toMatchObject([{ type: 'Warning', reason: 'HealingGivenUp' }]);
   });
@@ -696,16 +703,16 @@ describe('an attempt begins', () => {
   const paused = { by: 'kim', at: at(NOW) };
 
   test('again when it is overdue, and the pool wakes for that', () => {
-    expect([begun(begins(ago(9))), begins(ago(9)).wakeAt]).toEqual([[], NOW + MINUTE]);
+    expect([begun(begins(ago(9))), begins(ago(9)).requeueAt]).toEqual([[], NOW + MINUTE]);
     const again = begins(ago(10));
-    expect(again.healing.begin).toMatchObject([{ sick: { name: 'web-1', attempt: 1 }, isAgain: true }]);
+    expect(again.healing.begin).toMatchObject([{ unhealthyVm: { name: 'web-1', attempt: 1 }, isAgain: true }]);
     expect(again.healing.state.cycles[0]!.run).toEqual({ state: 'Running', since: NOW });
   });
 
   test('again only when its delay is long over: until then nothing polls it', () => {
     const waiting = { phase: 'Waiting', nextAt: at(NOW + HOUR), ...ago(60) } as const;
     const later = (minutes: number): PoolPlan => begins(waiting, null, { now: NOW + minutes * MINUTE });
-    expect([begun(later(69)), later(69).wakeAt, begun(later(70))]).toEqual([[], NOW + 70 * MINUTE, ['web-1']]);
+    expect([begun(later(69)), later(69).requeueAt, begun(later(70))]).toEqual([[], NOW + 70 * MINUTE, ['web-1']]);
   });
 
   test.each<[string, Partial<Cycle>, VmView | null, Given]>([
@@ -735,7 +742,9 @@ describe('an attempt begins', () => {
     expect(begun(begins(next, sick(1), { vms: numbered(sick, 1, 5) }))).toEqual([]);
     expect(begun(begins({ ...next, skipDelay: true }, sick(1), { state: { paused } }))).toEqual(['web-1']);
     expect(begun(begins(next, null, { state: { paused } }))).toEqual(['web-1']);
-    expect(begins(next).healing.begin).toMatchObject([{ sick: { attempt: 2 }, isAgain: false, skipDelay: false }]);
+    expect(begins(next).healing.begin).toMatchObject([
+      { unhealthyVm: { attempt: 2 }, isAgain: false, skipDelay: false },
+    ]);
   });
 
   test('again in a workflow that knows it from the status alone, with no longer delay than before', () => {
@@ -767,7 +776,11 @@ test.each(['Running', 'Unknown'] as const)(
       [id],
       { 'web-1': 'Provisioning' },
     ]);
-    const ended = withAsk(planned.healing.state, { ask: 'ended', id, outcome: { end: 'Cancelled', isRemoved: true } });
+    const ended = withHealingSignal(planned.healing.state, {
+      kind: 'ended',
+      id,
+      outcome: { end: 'Cancelled', isRemoved: true },
+    });
     expect(phases(plan({ vms: numbered(well, 2, 5), spec: { replicas: 5 }, state: ended }))).toEqual({
       'web-1': 'Provisioning',
     });
@@ -832,7 +845,7 @@ describe('a replaced VM returns', () => {
 describe('the memory of healing', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
   const next = (finished: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
-    plan({ vms, rules, state: { finished } }).healing.begin[0]?.sick.attempt;
+    plan({ vms, rules, state: { finished } }).healing.begin[0]?.unhealthyVm.attempt;
   test('continues if the last cycle did, until it has faded', () => {
     expect(next([finishedOn(1, 'Healed', { attempts: 3 })])).toBe(4);
     expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
@@ -842,7 +855,7 @@ describe('the memory of healing', () => {
 
   test('wakes the pool when it fades, and is gone from the status', () => {
     const planned = plan({ vms: numbered(well, 1, 5), state: { finished: [finishedOn(1, 'Healed')] } });
-    expect(planned.wakeAt).toBe(NOW - MINUTE + HOUR);
+    expect(planned.requeueAt).toBe(NOW - MINUTE + HOUR);
     expect(
       plan({ vms: numbered(well, 1, 5), state: { finished: [finishedOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state
         .finished,
@@ -901,7 +914,7 @@ describe('the fact that a VM has run well', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
     const wakeAt = (vm: VmView, finished: FinishedCycle[] = []): number | null =>
-      plan({ vms: [vm], spec: { rollout }, vmiOf, state: { finished } }).healing.wakeAt;
+      plan({ vms: [vm], spec: { rollout }, vmiOf, state: { finished } }).healing.requeueAt;
     expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
     expect(wakeAt(well(1), [finishedOn(1, 'GivenUp')])).toBe(NOW + 59_000);
     expect(wakeAt(well(1))).toBeNull();
@@ -911,7 +924,7 @@ describe('the fact that a VM has run well', () => {
   });
 
   test('is retried later if it could not be recorded', () => {
-    expect(plan({ vms: [well(1, { notYetRun: '' })] }).wakeAt).toBe(NOW + MINUTE);
+    expect(plan({ vms: [well(1, { notYetRun: '' })] }).requeueAt).toBe(NOW + MINUTE);
   });
 
   test("is recorded in the end of all, though a whole step's worth of writes is refused for ever", () => {
@@ -946,7 +959,7 @@ const holds = (vm: VmView, vmiHistory: VmiHistory | null, given: Given = {}): bo
     vmiOf: (one) => aVmi(one, down),
     vmiHistoryOf: () => vmiHistory,
     ...given,
-  }).healing.begin[0]?.sick.holdsData;
+  }).healing.begin[0]?.unhealthyVm.holdsData;
 
 describe('the disks of a VM', () => {
   test.each<[string, VmView, VmiHistory | null, boolean]>([
@@ -1012,12 +1025,12 @@ describe('VMIs that end before they run well', () => {
 
   test('count as starts that failed', () => {
     expect(begun(seen(three.slice(1)))).toEqual([]);
-    expect(seen(three).healing.begin).toMatchObject([{ sick: { name: 'web-1', earlyEnds: 3 } }]);
+    expect(seen(three).healing.begin).toMatchObject([{ unhealthyVm: { name: 'web-1', earlyExits: 3 } }]);
   });
 
   test('count once each, whichever worker has seen them', () => {
     const first = seen(three.slice(0, 1)).healing.state;
-    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, count: 1, vmis: ['vmi-1'], endedAt: three[0]!.endedAt }]);
+    expect(first.earlyExits).toEqual([{ vmUid: vm.uid, count: 1, vmis: ['vmi-1'], endedAt: three[0]!.endedAt }]);
     const second = seen([three[1]!], first).healing.state;
     expect(seen(three.slice(0, 2), second).healing.state).toEqual(second);
     expect(begun(seen([three[2]!], second))).toEqual(['web-1']);
@@ -1027,7 +1040,7 @@ describe('VMIs that end before they run well', () => {
     const [one, two, last] = three;
     expect(begun(seen([one!, two!, { ...last!, endedAt: last!.endedAt! + MINUTE }]))).toEqual([]);
     expect(begun(seen([one!, two!, failed(3, NOW - MINUTE)]))).toEqual([]);
-    expect(seen(three, {}, well(1)).healing.state.earlyEnds).toEqual([]);
+    expect(seen(three, {}, well(1)).healing.state.earlyExits).toEqual([]);
   });
 });
 
@@ -1045,12 +1058,12 @@ describe('a VM whose starts fail', () => {
   };
   test('has failed since the first of them, and wakes its pool in time', () => {
     const first = seen(0, {});
-    expect(first.healing.wakeAt).toBe(NOW - 10_000 + 5 * MINUTE);
+    expect(first.healing.requeueAt).toBe(NOW - 10_000 + 5 * MINUTE);
     const later = seen(4, first.healing.state, { startFailures: 3 });
-    expect([begun(later), later.healing.wakeAt]).toEqual([[], NOW - 10_000 + 5 * MINUTE]);
+    expect([begun(later), later.healing.requeueAt]).toEqual([[], NOW - 10_000 + 5 * MINUTE]);
     const last = seen(5, later.healing.state, { startFailures: 4 });
     expect(last.healing.begin).toMatchObject([
-      { sick: { name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 } },
+      { unhealthyVm: { name: 'web-1', message: 'it fails to start for 5m', failingSince: NOW - 10_000 } },
     ]);
   });
   test('has failed again if one of its starts went well', () => {
@@ -1069,7 +1082,7 @@ describe('a VM whose VMI a user has paused', () => {
   test('counts as not ready from the end of the pause, and not for all the time before', () => {
     expect(during.vmiPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
     const resumed = given(during);
-    expect([begun(resumed), resumed.healing.state.vmiPauses, resumed.wakeAt]).toEqual([
+    expect([begun(resumed), resumed.healing.state.vmiPauses, resumed.requeueAt]).toEqual([
       [],
       [{ vmUid: 'uid-of-web-1', endedAt: NOW }],
       NOW + 10 * MINUTE,
@@ -1164,7 +1177,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
   let state: HealingState = {
     ...noHealing,
     finished: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({
-      ...finishedOn(1, 'Left', { why: 'x'.repeat(128) }),
+      ...finishedOn(1, 'Left', { message: 'x'.repeat(128) }),
       vm: name,
       uid,
     })),
@@ -1189,7 +1202,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
 test('few of the unhealthy VMs whose owners opted out are reported', () => {
   const { notReplaced, notListed } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
   expect([notReplaced.length, notListed]).toEqual([50, 550]);
-  expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner opted out') });
+  expect(notReplaced[0]).toEqual({ vm: 'web-1', message: expect.stringContaining('its owner opted out') });
 });
 
 test('no more notes are written at once than VMs may be in progress', () => {
@@ -1204,8 +1217,8 @@ describe('the state of many VMs that is passed on between turns', () => {
   const numbers = Array.from({ length: 500 }, (_, index) => index + 1);
 
   test('keeps the VMs whose VMIs have ended most often', () => {
-    const earlyEnds = numbers.map((n) => ({ vmUid: uidOf(n), count: n, vmis: [], endedAt: NOW }));
-    expect(carry({ earlyEnds }).earlyEnds).toEqual(earlyEnds.slice(-50));
+    const earlyExits = numbers.map((n) => ({ vmUid: uidOf(n), count: n, vmis: [], endedAt: NOW }));
+    expect(carry({ earlyExits: earlyExits }).earlyExits).toEqual(earlyExits.slice(-50));
   });
 
   test('keeps the VMs that have failed for the longest', () => {
@@ -1387,7 +1400,7 @@ describe('healing of an arbitrary pool', () => {
 
   test('waits only for times ahead', () => {
     always((_given, planned) => {
-      if (planned.wakeAt !== null) expect(planned.wakeAt).toBeGreaterThan(NOW);
+      if (planned.requeueAt !== null) expect(planned.requeueAt).toBeGreaterThan(NOW);
     });
   });
 });

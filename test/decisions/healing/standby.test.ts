@@ -20,7 +20,10 @@ const well = (number: number, role: MemberRole | null): VmView =>
 
 /** A cycle whose VM is gone, and whose delay is over. */
 const dueCycle = (number: number, role: Cycle['role']): Cycle => ({
-  ...newCycle({ name: `web-${number}`, uid: `old-${number}`, attempt: 1, why: 'it fails', ...(role && { role }) }, NOW),
+  ...newCycle(
+    { name: `web-${number}`, uid: `old-${number}`, attempt: 1, message: 'it fails', ...(role && { role }) },
+    NOW,
+  ),
   phase: 'Waiting',
   run: { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: new Date(NOW).toISOString() } },
 });
@@ -58,7 +61,7 @@ function after(vms: readonly VmView[], { steps }: PoolPlan): VmView[] {
 const outcomes = ({ healing: { state } }: PoolPlan): Record<string, string> =>
   Object.fromEntries([
     ...state.cycles.map(({ vm, phase }) => [vm, phase]),
-    ...state.finished.map(({ vm, end, why }) => [vm, `${end}: ${why}`]),
+    ...state.finished.map(({ vm, end, message: why }) => [vm, `${end}: ${why}`]),
   ]);
 
 describe('a standby VM that is gone', () => {

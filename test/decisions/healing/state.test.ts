@@ -18,7 +18,7 @@ import {
   type HealingState,
 } from '../../../decisions/healing/state.ts';
 
-const cycle = newCycle({ name: 'web-1', uid: 'uid-of-web-1', attempt: 2, why: 'it is sick' }, 1_000);
+const cycle = newCycle({ name: 'web-1', uid: 'uid-of-web-1', attempt: 2, message: 'it is sick' }, 1_000);
 const id: AttemptId = { vm: 'web-1', uid: 'uid-of-web-1', attempt: 2, startedAt: cycle.startedAt };
 const healing = (more: Partial<Cycle> = {}): HealingState => ({ ...noHealing, cycles: [{ ...cycle, ...more }] });
 const nextAt = '2026-01-01T00:10:00Z';
@@ -58,7 +58,7 @@ describe('a message about an attempt', () => {
 
 test('a running attempt may be unknown to the next run of the workflow, and all attempts are unknown to a new workflow', () => {
   const attempt = {
-    sick: { name: 'web-1' },
+    unhealthyVm: { name: 'web-1' },
   } as Parameters<typeof withBegun>[1][number];
   const running = withBegun(healing(), [attempt], 5);
   expect(running.cycles).toEqual([{ ...cycle, run: { state: 'Running', since: 5 } }]);
@@ -89,7 +89,7 @@ describe('a user', () => {
 const AT = '2026-01-01T00:00:00Z';
 const over = (n: number, end: FinishedCycle['end']): FinishedCycle => {
   const vm = `web-${n}`;
-  return { vm, uid: `uid-of-${vm}`, attempts: 1, end, why: 'why', at: AT };
+  return { vm, uid: `uid-of-${vm}`, attempts: 1, end, message: 'why', at: AT };
 };
 
 test('the last hundred replacements are remembered, and those that only lengthen a delay are dropped first', () => {

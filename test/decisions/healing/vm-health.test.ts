@@ -16,13 +16,13 @@ interface Case {
   vmi?: Partial<VmiView> | null;
   lastFailure?: string | null;
   rules?: Autohealing;
-  earlyEnds?: number;
+  earlyExits?: number;
   hasRun?: boolean;
 }
 
 /** The health of a VM that has not been ready for `minutes`, unless the case says otherwise. */
 function health(
-  { vm: fields = {}, vmi = {}, lastFailure = null, rules = {}, earlyEnds = 0, hasRun = false }: Case,
+  { vm: fields = {}, vmi = {}, lastFailure = null, rules = {}, earlyExits = 0, hasRun = false }: Case,
   minutes = 30,
 ): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
@@ -30,7 +30,15 @@ function health(
     vmi === null
       ? undefined
       : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
-  return healthOf({ vm, vmi: live, lastFailure, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
+  return healthOf({
+    vm,
+    vmi: live,
+    lastFailure,
+    earlyExits: earlyExits,
+    hasRun,
+    rules: healingRules(rules),
+    now: NOW,
+  });
 }
 const isUnhealthy = (one: Case, minutes?: number): boolean => health(one, minutes).unhealthy;
 const wakesIn = (one: Case, minutes?: number): number | null => {
@@ -45,7 +53,7 @@ describe('starts that fail', () => {
     ['as many as the threshold', { vm: { startFailures: 3 } }, true],
     ['fewer', { vm: { startFailures: 2 } }, false],
     ['of another threshold', { vm: { startFailures: 5 }, rules: { startupFailureThreshold: 6 } }, false],
-    ['with early ends of VMIs among them', { vm: { startFailures: 1 }, earlyEnds: 2 }, true],
+    ['with early exits of VMIs among them', { vm: { startFailures: 1 }, earlyExits: 2 }, true],
     [
       'between two starts, when there is no VMI',
       { vm: { startFailures: 3, hasVmi: false, state: 'CrashLoopBackOff' }, vmi: null },
@@ -74,7 +82,7 @@ describe('starts that fail', () => {
   test("are reported in KubeVirt's words", () => {
     expect(health({ vm: { startFailures: 3 }, vmi: { whyNotReady: 'the disk is unreadable' } })).toEqual({
       unhealthy: true,
-      why: '3 starts in a row have failed: the disk is unreadable',
+      message: '3 starts in a row have failed: the disk is unreadable',
     });
   });
 
@@ -84,7 +92,7 @@ describe('starts that fail', () => {
       const lastFailure = 'the disk is unreadable';
       expect(health({ vm: { startFailures: 3 }, vmi, lastFailure })).toEqual({
         unhealthy: true,
-        why: '3 starts in a row have failed: the disk is unreadable',
+        message: '3 starts in a row have failed: the disk is unreadable',
       });
       expect(
         health({
@@ -93,7 +101,7 @@ describe('starts that fail', () => {
           lastFailure,
           rules: { unhealthyAfter: { notReady: '5m' } },
         }),
-      ).toMatchObject({ why: 'it is not ready: the probe fails for 5m' });
+      ).toMatchObject({ message: 'it is not ready: the probe fails for 5m' });
     },
   );
 });
@@ -126,7 +134,7 @@ describe('a VM with a DataVolume that has failed', () => {
   test('is replaced after 5 minutes, or as its pool says, if it has never run', () => {
     expect(isUnhealthy(failed, 4)).toBe(false);
     expect(wakesIn(failed, 4)).toBe(1);
-    expect(health(failed, 5)).toEqual({ unhealthy: true, why: 'a DataVolume of it has failed for 5m' });
+    expect(health(failed, 5)).toEqual({ unhealthy: true, message: 'a DataVolume of it has failed for 5m' });
     expect(isUnhealthy({ ...failed, rules: { minFailingToStartDuration: '10m' } }, 9)).toBe(false);
   });
 
@@ -231,7 +239,7 @@ const anyCase = fc.record({
       scheduledAt: fc.option(fc.nat(NOW)),
     }),
   ),
-  earlyEnds: fc.nat(4),
+  earlyExits: fc.nat(4),
   hasRun: fc.boolean(),
   rules: fc.record(
     {
@@ -280,7 +288,7 @@ test('a VM is not unhealthy if it is ready, is not meant to run, or is on a lost
 test('a VM runs well if its VMI is ready, even before its own status says so', () => {
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
   const health = (ready: boolean) =>
-    healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });
+    healthOf({ vm, vmi: aVmi(vm, { ready }), earlyExits: 0, hasRun: false, rules: healingRules({}), now: 0 });
   expect(health(false)).toMatchObject({ unhealthy: true });
   expect(health(true)).toEqual({ unhealthy: false, at: null });
 });

@@ -19,9 +19,9 @@ describe('an act in progress', () => {
   const acts = [anOpenAct({ vms: ['web-1', 'web-2', 'web-3'] })];
 
   test('ends for some of its VMs, and continues for the others', () => {
-    const ended = endActs(acts, { vms: ['web-2'] }, { end: 'Failed', why: 'late' }, NOW);
+    const ended = endActs(acts, { vms: ['web-2'] }, { end: 'Failed', message: 'late' }, NOW);
     expect(shown(ended)).toEqual(['web-1,web-3 InProgress', 'web-2 Failed']);
-    expect(ended[1]).toMatchObject({ endedAt: NOW, why: 'late', from: 'a', to: 'b' });
+    expect(ended[1]).toMatchObject({ endedAt: NOW, message: 'late', from: 'a', to: 'b' });
   });
 
   test('ends once for each VM', () => {
@@ -40,7 +40,7 @@ describe('an act in progress', () => {
   });
 
   test('has its reason cut if that is long', () =>
-    expect(endActs(acts, {}, { end: 'Failed', why: 'x'.repeat(1_000) }, NOW)[0]!.why).toHaveLength(300));
+    expect(endActs(acts, {}, { end: 'Failed', message: 'x'.repeat(1_000) }, NOW)[0]!.message).toHaveLength(300));
 });
 
 test('VMs that began within a minute and ended alike are one act, which ends with the last of them', () => {
@@ -65,7 +65,7 @@ test('a VM that restarted twice within a minute has two acts, and so have two us
 test('the newest acts that fit are kept, whatever characters they contain', () =>
   fc.assert(
     fc.property(
-      fc.array(fc.record({ why: fc.string({ unit: 'grapheme', maxLength: 50 }), vms: fc.array(fc.string()) })),
+      fc.array(fc.record({ message: fc.string({ unit: 'grapheme', maxLength: 50 }), vms: fc.array(fc.string()) })),
       fc.integer({ min: 0, max: 5_000 }),
       (some, bytes) => {
         const acts = some.map((more) => anAct(more));
@@ -78,7 +78,7 @@ test('the newest acts that fit are kept, whatever characters they contain', () =
   ));
 
 test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools take a few MB, and a pool of 10,000 keeps a whole rollout', () => {
-  const each = Array.from({ length: 1_000 }, (_, n) => anAct({ vms: [`web-${n}`], why: 'x'.repeat(100) }));
+  const each = Array.from({ length: 1_000 }, (_, n) => anAct({ vms: [`web-${n}`], message: 'x'.repeat(100) }));
   expect(newestActs(each, bytesOfOwner(20)).length).toBeGreaterThan(80);
   expect(500 * bytesOfOwner(20)).toBeLessThan(20e6);
   const whole = anAct({ vms: Array.from({ length: 10_000 }, (_, n) => `a-long-name-of-a-pool-${n}`) });

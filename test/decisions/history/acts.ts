@@ -10,7 +10,7 @@ export const anAct = (more: Partial<Act> = {}): Act => ({
   to: 'b',
   requestedBy: 'ada@desk',
   end: 'Updated',
-  why: null,
+  message: null,
   reason: 'update web-1 to b (restart)',
   workflow: 'w',
   ...more,

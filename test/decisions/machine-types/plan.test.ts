@@ -98,8 +98,8 @@ test('each VM counts in one number, by what it needs', () => {
     done: 1,
   });
   expect(found.skipped).toEqual([
-    { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/exempt'] },
-    { why: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
+    { message: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: ['shop/exempt'] },
+    { message: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
   expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, open: 5 });
@@ -206,7 +206,7 @@ describe('a VM in progress', () => {
     });
   });
   test('has failed with an old type, unless a user wants that', () => {
-    expect(verified({ machineType: OLD })).toEqual({ is: 'wrong', why: `it came back with ${OLD}` });
+    expect(verified({ machineType: OLD })).toEqual({ is: 'wrong', message: `it came back with ${OLD}` });
     expect(verified({ machineType: OLD, specMachineType: OLD }, { machineType: OLD })).toEqual({ is: 'well' });
   });
   test('is skipped for now if it may not be restarted at this moment, and others take its place', () => {
@@ -226,7 +226,7 @@ describe('pools', () => {
   test('are not tried again once they could not be changed, and their VMs are skipped', () => {
     const failed = [{ vm: 'pool shop/web', wasAvailable: false }];
     expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], open: 0 });
-    const skipped = [{ why: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
+    const skipped = [{ message: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
       counts: { excluded: 1, inPools: 0 },
       skipped,
@@ -242,10 +242,10 @@ describe('pools', () => {
       batches: 1,
       lastBatch: 1,
       step: 0,
-      failures: [{ vm: 'web-1', why: 'not ready', at: '' }],
+      failures: [{ vm: 'web-1', message: 'not ready', at: '' }],
     };
     const told = { ...changed, status: { ...changed.status!, rollout } };
-    const failures = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
+    const failures = [{ vm: 'shop/web-1', end: 'Failed', message: 'its pool shop/web could not update it: not ready' }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ failures });
     expect(
       plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasAvailable: true }] }),

@@ -45,7 +45,7 @@ describe('a pool whose template has the old type', () => {
   test('is changed, and its VMs are its own', () => {
     const { state, needs } = standOf(oldPool, vmsOf(oldPool));
     expect(state).toBe('change');
-    expect(needs).toMatchObject([{ need: 'pool', why: null }, { need: 'pool' }]);
+    expect(needs).toMatchObject([{ need: 'pool', message: null }, { need: 'pool' }]);
     expect(
       standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] }),
     ).toMatchObject({ state: 'change', to: NEW });
@@ -61,7 +61,7 @@ describe('a pool whose template has the old type', () => {
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
       expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
         state: 'excluded',
-        needs: [{ need: 'excluded', why }, { need: 'nothing' }],
+        needs: [{ need: 'excluded', message: why }, { need: 'nothing' }],
       });
     }
     expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('apart');
@@ -78,13 +78,16 @@ describe('a pool whose template has the old type', () => {
       needs: [{ need: 'check' }, { need: 'check' }],
     });
     const results = [resultOf(vmsOf(oldPool)[0]!, null, { fault: 'no' })];
-    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ state: 'excluded', why: 'no' });
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({
+      state: 'excluded',
+      message: 'no',
+    });
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
       state: 'deferred',
-      why: 'operation shop/other is at work on it, until that ends or is aborted',
+      message: 'operation shop/other is at work on it, until that ends or is aborted',
     });
     expect(standOf(pool, vmsOf(pool)).state).toBe('change');
   });
@@ -95,7 +98,7 @@ describe('a pool whose template has the old type', () => {
       const why = 'operation shop/other is at work on it, until that ends or is aborted';
       expect(standOf(pool, vms, undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
         state: 'deferred',
-        needs: [{ need: 'deferred', why }, { need: 'nothing' }],
+        needs: [{ need: 'deferred', message: why }, { need: 'nothing' }],
       });
       expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
     }
@@ -171,7 +174,7 @@ describe('a pool that this transition has changed', () => {
     expect(needOf(told({ completedAt: '2026-01-02T03:04:05Z' }), null)).toBe('done');
     expect(
       needOf(
-        told({ halted, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] }),
+        told({ halted, failures: [{ vm: 'web-1', message: 'not ready', at: '' }] }),
         { ready: false },
         { ready: false },
       ),
@@ -179,17 +182,17 @@ describe('a pool that this transition has changed', () => {
   });
   test('reports what keeps it from its VMs', () => {
     expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([
-      { need: 'pool', why: 'its pool shop/web is paused' },
+      { need: 'pool', message: 'its pool shop/web is paused' },
     ]);
     expect(standOf(told({}, { paused: true }), behind).needs).toMatchObject([
-      { need: 'pool', why: 'its pool shop/web is paused' },
+      { need: 'pool', message: 'its pool shop/web is paused' },
     ]);
     expect(standOf(told({ halted }), behind).needs).toMatchObject([
-      { need: 'excluded', why: 'the rollout of its pool shop/web has ended: Failed' },
+      { need: 'excluded', message: 'the rollout of its pool shop/web has ended: Failed' },
     ]);
-    const failures = [{ vm: 'web-1', why: 'not ready', at: '' }];
+    const failures = [{ vm: 'web-1', message: 'not ready', at: '' }];
     expect(standOf(told({ halted, failures }), behind).needs).toEqual([
-      { need: 'failed', why: 'its pool shop/web could not update it: not ready' },
+      { need: 'failed', message: 'its pool shop/web could not update it: not ready' },
     ]);
     for (const updateStrategy of [{ opportunistic: {} }, { proactive: { disruption: 'Live' as const } }]) {
       const pool = told({}, { updateStrategy });
@@ -197,11 +200,11 @@ describe('a pool that this transition has changed', () => {
       const snapshot = (vmis: VmiView[]) => snapshotOf(behind, { pool, vmis });
       expect(transitionNeed(rulesOf(aTransition()), behind[0]!, snapshot(old))).toMatchObject({
         need: 'pool',
-        why: 'its pool shop/web leaves restarts to its owner',
+        message: 'its pool shop/web leaves restarts to its owner',
       });
       expect(transitionNeed(rulesOf(aTransition()), behind[0]!, snapshot([]))).toMatchObject({
         need: 'pool',
-        why: null,
+        message: null,
       });
     }
     // Failures of the previous rollout.
@@ -211,7 +214,7 @@ describe('a pool that this transition has changed', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
       state: 'excluded',
-      why: `the machine type of its pool shop/web was set to ${OLD} since`,
+      message: `the machine type of its pool shop/web was set to ${OLD} since`,
     });
   });
   test('ignores an old VM that has the new template, since a user changed it', () => {

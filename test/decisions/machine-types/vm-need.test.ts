@@ -70,12 +70,12 @@ describe('an untouched VM', () => {
     ['is left alone if it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone if it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
     ['is left as its owner asked', { optedOut: true }, {}, { need: 'excluded' }],
-    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', why: 'it is paused by a user' }],
+    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', message: 'it is paused by a user' }],
     [
       'waits while it migrates',
       {},
       { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
-      { need: 'deferred', why: 'it migrates (m)' },
+      { need: 'deferred', message: 'it migrates (m)' },
     ],
     ['waits while a snapshot of it is taken', { operations: SNAPSHOT, ...STOPPED }, null, { need: 'deferred' }],
     ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'deferred' }],
@@ -97,11 +97,11 @@ describe('an untouched VM', () => {
     const why = 'operation shop/other is at work on it, until that ends or is aborted';
     expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({
       need: 'deferred',
-      why,
+      message: why,
       until: null,
     });
     expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual(
-      { need: 'deferred', why, until: null },
+      { need: 'deferred', message: why, until: null },
     );
     expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
       need: 'nothing',
@@ -127,11 +127,11 @@ describe('the resulting type', () => {
     expect(needOf({ architecture: 'arm64' }, {})).toMatchObject({ need: 'check' });
   });
   test('must be acceptable; with force a type that no node has yet is, and one that is old again never is', () => {
-    expect(faulty(NEW, false)).toEqual({ need: 'excluded', why: 'it will not do' });
+    expect(faulty(NEW, false)).toEqual({ need: 'excluded', message: 'it will not do' });
     expect(faulty(NEW, true)).toMatchObject({ need: 'patch' });
     expect(faulty('pc-q35-rhel8.8.0', true)).toEqual({
       need: 'excluded',
-      why: 'it would come back as pc-q35-rhel8.8.0',
+      message: 'it would come back as pc-q35-rhel8.8.0',
     });
   });
 });
@@ -163,7 +163,7 @@ describe('a VM that this transition has changed', () => {
       'is left if somebody has set it back',
       { machineType: OLD },
       VMI_OF_OLD_TYPE,
-      { need: 'excluded', why: `its machine type was set to ${OLD} since` },
+      { need: 'excluded', message: `its machine type was set to ${OLD} since` },
     ],
     [
       'is done with another new type that somebody has set',
@@ -178,11 +178,11 @@ describe('a VM that this transition has changed', () => {
     const patient = aTransition({ restartNow: false });
     const since = (uid: string, machineType: string | null) =>
       needOf({ machineType: 'q35', transition }, { specMachineType: 'q35', machineType, uid }, patient);
-    expect(since('the first', OLD)).toEqual({ need: 'wait', why: null });
-    expect(since('another', null)).toEqual({ need: 'wait', why: null });
+    expect(since('the first', OLD)).toEqual({ need: 'wait', message: null });
+    expect(since('another', null)).toEqual({ need: 'wait', message: null });
     expect(since('another', OLD)).toEqual({
       need: 'wait',
-      why: `it was restarted, and came back with ${OLD}: q35 still stands for that`,
+      message: `it was restarted, and came back with ${OLD}: q35 still stands for that`,
     });
     expect(since('another', NEW)).toEqual({ need: 'done' });
   });
@@ -204,7 +204,10 @@ describe('a VM that this transition has changed', () => {
   test('is skipped, naming the foreign owner that may have reverted the change', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
     const why = `its machine type was set to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, whose template drover must not change`;
-    expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'excluded', why });
+    expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({
+      need: 'excluded',
+      message: why,
+    });
   });
 
   test('is labelled if its VMI was started from the old spec during the change', () => {
@@ -218,7 +221,7 @@ describe('a VM that this transition has changed', () => {
     for (const fields of [{}, { optedOut: true }])
       expect(needOf({ ...CHANGED, ...fields }, { ...VMI_OF_OLD_TYPE, pause: BY_USER }, patient)).toEqual({
         need: 'wait',
-        why: null,
+        message: null,
       });
     expect(needOf(CHANGED, { machineType: NEW }, patient)).toEqual({ need: 'done' });
   });
@@ -256,7 +259,7 @@ describe('an undo', () => {
   test('keeps what a user has changed since, and says so', () => {
     expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({
       need: 'excluded',
-      why: 'its machine type was set to pc-q35-rhel9.8.0 since',
+      message: 'its machine type was set to pc-q35-rhel9.8.0 since',
     });
   });
   test('does not concern a VM that the transition did not change', () => {

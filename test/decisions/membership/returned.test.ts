@@ -117,10 +117,10 @@ test('a restored pool waits for its VMs: it makes none, and says until when', ()
   expect(adopted(found)).toEqual(['web-2']);
   expect(created(found)).toEqual([]);
   expect(restoring(found)).toMatchObject({ status: 'True', reason: 'WaitingForMembers' });
-  expect(found.wakeAt).toBe(quiet.now - 30_000 + RESTORE_QUIET_MS);
+  expect(found.requeueAt).toBe(quiet.now - 30_000 + RESTORE_QUIET_MS);
   // The last that came sets the time anew.
   const later = plan({ pool, uncontrolled: [back('web-2', { createdAt: quiet.now - 1_000 })] });
-  expect(later.wakeAt).toBe(quiet.now - 1_000 + RESTORE_QUIET_MS);
+  expect(later.requeueAt).toBe(quiet.now - 1_000 + RESTORE_QUIET_MS);
 });
 
 test('the pool continues once its VMs are complete, or none has come for a while: then it makes what is missing', () => {

@@ -130,13 +130,13 @@ describe('a plan', () => {
     const pool = withRoles([extra({ uid: extraVm.uid })]);
     expect(stepsOf({ pool, vms: [...three, extraVm] }).steps).toEqual([]);
     const making = { ...quiet.inProgress, creating: ['web-4'] };
-    expect(stepsOf({ pool: withRoles([extra()]), inProgress: making })).toEqual({ steps: [], wakeAt: null });
+    expect(stepsOf({ pool: withRoles([extra()]), inProgress: making })).toEqual({ steps: [], requeueAt: null });
   });
 
   test('forgets a VM that is gone, and a VM that was not made within five minutes', () => {
     expect(stepsOf({ pool: withRoles([extra({ uid: 'gone' })]) }).steps).toMatchObject([{ kind: 'setRoles', vms: [] }]);
-    const { steps, wakeAt } = stepsOf({ pool: withRoles([extra()]) });
-    expect({ steps, wakeAt }).toEqual({ steps: [], wakeAt: NOW + 300_000 });
+    const { steps, requeueAt: wakeAt } = stepsOf({ pool: withRoles([extra()]) });
+    expect({ steps, requeueAt: wakeAt }).toEqual({ steps: [], requeueAt: NOW + 300_000 });
     expect(stepsOf({ pool: withRoles([extra()]), now: NOW + 300_000 }).steps).toMatchObject([{ kind: 'setRoles' }]);
   });
 });

@@ -105,7 +105,7 @@ test('each VM that healing has given up is told by itself', () => {
     uid: '',
     attempts: 3,
     end: vm === 'web-1' ? ('GivenUp' as const) : ('Healed' as const),
-    why: 'given up after 3 replacements',
+    message: 'given up after 3 replacements',
     at: AT,
   }));
   const [notice, ...others] = poolNotices(poolWith({ healing: { cycles: [], finished } }));

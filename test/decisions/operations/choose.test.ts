@@ -127,7 +127,7 @@ test.each<[string, OperationSpec['vms'], string[], { migrates: boolean }?]>([
     'older-revision': { vm: { owner: { ...OF_WEB, uid: 'uid-of-api' }, revision: 'b' }, vmi: { revision: 'a' } },
     standby: { vm: { owner: OF_WEB, role: 'Standby', revision: 'a' }, vmi: { revision: 'a' } },
     typed: { vm: { machineType: 'pc-q35-rhel8.6.0' } },
-    waits: { vm: { restartRequired: { since: null, why: 'of a change' } } },
+    waits: { vm: { restartRequired: { since: null, message: 'of a change' } } },
     plugged: { vmi: { plugging: 'HotVCPUChange' } },
     outdated: { vmi: { launcherOutdated: true } },
   };

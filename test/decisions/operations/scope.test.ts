@@ -108,8 +108,8 @@ test.each<[string, Partial<OperationSpec>, string | null]>([
 
 test('the status of a cluster-wide operation reports where its VMs are, in counts and a few names', () => {
   const keys = Array.from({ length: 10_000 }, (_, n) => `namespace-${n % 500}/vm-${n}`);
-  const failed = keys.slice(0, 200).map((vm) => ({ vm, why: 'late' }));
-  const skipped = [{ why: 'it is paused', isExcluded: false, count: 300, vms: keys.slice(0, 300) }];
+  const failed = keys.slice(0, 200).map((vm) => ({ vm, message: 'late' }));
+  const skipped = [{ message: 'it is paused', isExcluded: false, count: 300, vms: keys.slice(0, 300) }];
   const progress = aProgress({ chosen: 10_000, done: keys, inProgress: keys.slice(0, 50), failed, skipped });
   const standing = { progress, end: null, workflowId: 'w' };
   const status = operationStatus(aClusterOperation(), standing, MADE_AT);

@@ -3,15 +3,15 @@ import { OperationStatus } from '../../../api/operations/operation.ts';
 import { NO_COUNTS, transitionOutline, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import { outlinedTransition, actionReport } from '../../../decisions/operations/action-report.ts';
 import { lifetimeEndsAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
-import { BY_SPEC, operationStatus, type Standing } from '../../../decisions/operations/status.ts';
+import { BY_SPEC, operationStatus, type ObservedRun } from '../../../decisions/operations/status.ts';
 import { steeringOf } from '../../../decisions/operations/steer.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import { anOperation, aProgress } from './operations.ts';
 
 const NOW = '2026-01-01T12:05:00.000Z';
-const request = { by: 'bob', at: NOW, why: null };
+const request = { by: 'bob', at: NOW, reason: null };
 
-const statusOf = (operation = anOperation(), standing: Partial<Standing> = {}): OperationStatus => {
+const statusOf = (operation = anOperation(), standing: Partial<ObservedRun> = {}): OperationStatus => {
   const status = operationStatus(
     operation,
     { progress: aProgress(), end: null, workflowId: 'operation/c/shop/nightly/u', ...standing },
@@ -27,11 +27,16 @@ const told = ({ conditions = [] }: OperationStatus): string[] =>
 test('a run in progress is reported in numbers, and is in progress for kstatus', () => {
   const progress = aProgress({
     done: ['shop/a'],
-    failed: [{ vm: 'shop/b', why: 'late', wasDown: true }],
+    failed: [{ vm: 'shop/b', message: 'late', wasDown: true }],
     inProgress: ['shop/c'],
     open: 2,
     skipped: [
-      { why: 'it is paused', isExcluded: false, count: 60, vms: Array.from({ length: 60 }, (_, n) => `shop/p${n}`) },
+      {
+        message: 'it is paused',
+        isExcluded: false,
+        count: 60,
+        vms: Array.from({ length: 60 }, (_, n) => `shop/p${n}`),
+      },
     ],
     full: ['1 of 5 VMs not ready'],
   });
@@ -41,8 +46,8 @@ test('a run in progress is reported in numbers, and is in progress for kstatus',
     startTime: NOW,
     requestedBy: 'ada',
     vms: { chosen: 5, done: 1, failed: 1, inProgress: 1, open: 2, excluded: 0 },
-    failures: [{ vm: 'b', why: 'late', wasDown: true }],
-    waits: [{ why: 'it is paused', vms: 60 }, { why: '1 of 5 VMs not ready' }],
+    failures: [{ vm: 'b', message: 'late', wasDown: true }],
+    waits: [{ message: 'it is paused', vms: 60 }, { message: '1 of 5 VMs not ready' }],
   });
   expect(status.waits![0]!.names).toHaveLength(40);
   expect(status).not.toHaveProperty('completionTime');
@@ -58,14 +63,14 @@ test('a run that only waits says so: for a window, or until VMs are ready that o
   const full = ['the next window opens at 2026-01-02T02:00:00.000Z'];
   const status = statusOf(anOperation(), { progress: aProgress({ full }) });
   expect(told(status)).toContain('Progressing=True Waiting');
-  expect(status.waits).toEqual([{ why: full[0] }]);
+  expect(status.waits).toEqual([{ message: full[0] }]);
   expect(told(statusOf(anOperation(), { progress: aProgress({ full, inProgress: ['shop/a'] }) }))).toContain(
     'Progressing=True Restarting',
   );
 });
 
 test.each([
-  ['spec.paused', anOperation({ paused: true }), { by: BY_SPEC, at: NOW, why: null }, 'PausedBySpec'],
+  ['spec.paused', anOperation({ paused: true }), { by: BY_SPEC, at: NOW, reason: null }, 'PausedBySpec'],
   ['a person, by a signal', anOperation(), request, 'PausedByUser'],
 ])('an operation that is paused by %s is held: neither on its way nor stalled', (_by, operation, paused, reason) => {
   expect(told(statusOf(operation, { progress: aProgress({ paused }) }))).toEqual([
@@ -77,7 +82,7 @@ test.each([
 
 test.each([
   [{ done: ['shop/a'], open: 0 }, 'Complete'],
-  [{ failed: [{ vm: 'shop/a', why: '' }], open: 3 }, 'VmsFailed'],
+  [{ failed: [{ vm: 'shop/a', message: '' }], open: 3 }, 'VmsFailed'],
   [{ open: 1 }, 'Incomplete'],
   [{ aborted: request, open: 3 }, 'Aborted'],
 ] as const)('a run that has ended is told by its outcome: %o is %s', (change, reason) => {
@@ -101,7 +106,7 @@ test("a run's last report stays when the run can no longer be asked", () => {
 test('thousands of failures are reported briefly', () => {
   const failed = Array.from({ length: 5_000 }, (_, n) => ({
     vm: `shop/vm-${n}`,
-    why: 'x'.repeat(300),
+    message: 'x'.repeat(300),
   }));
   const status = statusOf(anOperation(), { progress: aProgress({ failed }) });
   expect(status.failures).toHaveLength(100);
@@ -134,7 +139,7 @@ test('the user who paused or aborted an operation is named as long as its spec i
   const pausedBy = (generation: number) =>
     statusOf(stamped({ paused: true }, generation)).conditions?.find(({ type }) => type === 'Paused')?.message;
   expect([pausedBy(3), pausedBy(4)]).toEqual(['asked by ada: lunch', 'lunch']);
-  expect(steeringOf(stamped({ aborted: true }, 3), aProgress({}))?.why).toBe('asked by ada: lunch');
+  expect(steeringOf(stamped({ aborted: true }, 3), aProgress({}))?.reason).toBe('asked by ada: lunch');
 });
 
 test('a workflow is needed until the operation ends, and until its object is due to be deleted', () => {
@@ -163,7 +168,7 @@ const aTransition = (change: Partial<TransitionProgress> = {}): TransitionProgre
   counts: { ...NO_COUNTS, done: 3, waiting: 4, inPools: 2, restarting: 1, excluded: 1 },
   patched: 8,
   restarted: 1,
-  failed: [{ vm: 'pool shop/web', why: 'denied' }],
+  failed: [{ vm: 'pool shop/web', message: 'denied' }],
   failures: 1,
   inProgress: ['shop/db'],
   skipped: [],
@@ -191,8 +196,8 @@ test('a change of machine types is reported by what its VMs wait for, and a comm
       deferred: 0,
       atOnce: 2,
     },
-    failures: [{ vm: 'pool web', why: 'denied' }],
-    waits: [{ why: 'a dry run has failed 7 times' }],
+    failures: [{ vm: 'pool web', message: 'denied' }],
+    waits: [{ message: 'a dry run has failed 7 times' }],
   });
   expect(told(status)).toContain('Progressing=True Waiting');
   const shown = outlinedTransition(transitionOf(TYPES), 'Waiting', status.vms, status.machineType);

@@ -91,8 +91,8 @@ describe('a pool is available', () => {
 
   test('once its VMs have been ready for minReadySeconds', () => {
     const rollout = { minReadySeconds: 30 };
-    expect(look(many(10), { rollout })).toMatchObject({ available: 0, says: NO, wakeAt: NOW + 20_000 });
-    expect(look(many(10), { rollout }, NOW - 29_900)).toMatchObject({ says: NO, wakeAt: NOW + 1_000 });
-    expect(look(many(10), { rollout }, NOW - 30_000)).toMatchObject({ says: YES, wakeAt: null });
+    expect(look(many(10), { rollout })).toMatchObject({ available: 0, says: NO, requeueAt: NOW + 20_000 });
+    expect(look(many(10), { rollout }, NOW - 29_900)).toMatchObject({ says: NO, requeueAt: NOW + 1_000 });
+    expect(look(many(10), { rollout }, NOW - 30_000)).toMatchObject({ says: YES, requeueAt: null });
   });
 });

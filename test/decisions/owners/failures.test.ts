@@ -59,7 +59,7 @@ const anyCycle = (number: number): fc.Arbitrary<Cycle> =>
       fc.constantFrom<Pick<Cycle, 'role'>>({}, {}, { role: 'Standby' }),
     )
     .map(([phase, role]) => ({
-      ...newCycle({ name: `web-${number}`, uid: `old-${number}`, attempt: 1, why: '', ...role }, quiet.now),
+      ...newCycle({ name: `web-${number}`, uid: `old-${number}`, attempt: 1, message: '', ...role }, quiet.now),
       phase,
     }));
 

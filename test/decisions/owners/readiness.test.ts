@@ -102,7 +102,7 @@ describe('a pool', () => {
 
   test('is stalled after a failed rollout until that is over', () => {
     const { rollout: begun } = seen({}, all()).status;
-    const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', why: '1 VM failed' } as const;
+    const halted = { kind: 'Failed', by: 'drover', at: '2026-01-01T00:00:00Z', reason: '1 VM failed' } as const;
     const failed = seen({}, all({ revision: OLD }), { rollout: { ...begun!, halted } });
     expect(failed).toMatchObject({ said: 'Failed', state: 'stuck' });
     expect(failed.conditions).toEqual({ Ready: 'False Failed', Stalled: 'True Failed' });

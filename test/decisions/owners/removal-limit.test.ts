@@ -29,7 +29,7 @@ interface Member {
 /** What a plan asks, and when to plan again. */
 interface Turn {
   asked: readonly string[];
-  wakeAt: number | null;
+  requeueAt: number | null;
   /** How many members wait, by the status. */
   waiting: number;
 }
@@ -63,7 +63,7 @@ function playLeaving({ natures, burst, leaving, plan }: Run): number {
     const ends = members.flatMap(({ nature, askedAt }) =>
       askedAt === null || nature !== 'ends' ? [] : [askedAt + STOP_MS],
     );
-    const next = Math.min(found.wakeAt ?? Infinity, ...ends);
+    const next = Math.min(found.requeueAt ?? Infinity, ...ends);
     // Members whose end nothing tells of, as those on lost nodes, are noticed as terminating.
     const isNoticed = found.asked.length > 0;
     expect(isNoticed || next > now, 'it goes on').toBe(true);
@@ -114,7 +114,7 @@ const planOfPool =
       return isOffline && vm.deleting ? { ...vm, deleting: false, removing: true, runStrategy: 'Halted' } : vm;
     });
     const plan = planPool({ ...quiet, pool, vms, vmiOf: vmiOfMember(members), now, burst });
-    return { asked: names(plan.steps), wakeAt: plan.wakeAt, waiting: waitingIn(plan.status) };
+    return { asked: names(plan.steps), requeueAt: plan.requeueAt, waiting: waitingIn(plan.status) };
   };
 
 const planOfSet =
@@ -126,7 +126,7 @@ const planOfSet =
     );
     const vms = members.map((member) => aMember(member.name, leavingVm(member)));
     const plan = planReplicaSet({ ...still, set, vms, vmiOf: vmiOfMember(members), now, burst });
-    return { asked: names(plan.steps), wakeAt: plan.wakeAt, waiting: waitingIn(plan.status) };
+    return { asked: names(plan.steps), requeueAt: plan.requeueAt, waiting: waitingIn(plan.status) };
   };
 
 const planOfVmiSet: Run['plan'] = (members, now, burst) => {
@@ -135,7 +135,7 @@ const planOfVmiSet: Run['plan'] = (members, now, burst) => {
     anInstance(name, { deleting: askedAt !== null, deletingSince: askedAt, nodeLost: nature === 'lost' }),
   );
   const plan = planVmiSet({ ...calm, set, vmis, now, burst });
-  return { asked: names(plan.steps), wakeAt: plan.wakeAt, waiting: waitingIn(plan.status) };
+  return { asked: names(plan.steps), requeueAt: plan.requeueAt, waiting: waitingIn(plan.status) };
 };
 
 describe('every member that is to leave is asked to in bounded time, however many others hang', () => {
@@ -179,12 +179,12 @@ describe('room for members that leave', () => {
       leaving('e', BEGINNING, true),
     ];
     const room = new RemovalLimit(going, limits);
-    expect([room.take(['x', 'y']), room.waiting, room.wakeAt]).toEqual([['x'], 1, BEGINNING + 1]);
+    expect([room.take(['x', 'y']), room.waiting, room.requeueAt]).toEqual([['x'], 1, BEGINNING + 1]);
   });
 
   test('needs no clock while nothing waits', () => {
     const room = new RemovalLimit([leaving('b', BEGINNING)], limits);
-    expect([room.take(['x']), room.waiting, room.wakeAt]).toEqual([['x'], 0, null]);
+    expect([room.take(['x']), room.waiting, room.requeueAt]).toEqual([['x'], 0, null]);
   });
 
   test('is one after a failure, whatever step it is for', () => {

@@ -85,7 +85,11 @@ test('a pool that lacks VMs has a step for them, says why it has none, or wakes 
           scaleInStrategy: { proactive: { statePreservation } },
         });
         const begun = creating.filter((name) => !vms.some((vm) => vm.name === name));
-        const { steps, failures, wakeAt } = planPool({
+        const {
+          steps,
+          failures,
+          requeueAt: wakeAt,
+        } = planPool({
           ...quiet,
           pool,
           vms,

@@ -10,7 +10,7 @@ import { aPool, quiet } from '../fixtures/fleets.ts';
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const rollout = newRolloutState('r1', '2026-01-01T00:00:00Z');
 const paused = { by: 'ann', at: '2026-01-01T00:00:00Z' };
-const sick = { name: 'web-1', uid: 'uid-1', attempt: 1, why: 'it is sick' };
+const sick = { name: 'web-1', uid: 'uid-1', attempt: 1, message: 'it is sick' };
 const healing: HealingState = withBegun({ ...noHealing, cycles: [newCycle(sick, NOW)] }, [], NOW);
 
 const inputOf = (status: Partial<PoolStatus>, writes?: number): PoolPlanInput => ({
@@ -52,7 +52,7 @@ test('a status with more writes than the workflow knows overrules it, and attemp
   });
   const { plan } = containedPlan(input);
   expect(plan).toMatchObject({ isOverruled: true, rollout: { state: { paused } }, healing: { cancel: [id] } });
-  const cycles = [{ vm, uid, attempt, startedAt, phase: 'Removing' as const, why: 'it is sick' }];
+  const cycles = [{ vm, uid, attempt, startedAt, phase: 'Removing' as const, message: 'it is sick' }];
   const same = inputOf({ writes: 5, healing: { cycles, finished: [] } }, 4);
   expect(withNewestState(same).cancel).toEqual([]);
 });

@@ -49,12 +49,12 @@ describe("a migration's need", () => {
       { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
       { need: 'deferred' },
     ],
-    ['waits for one that starts', {}, { phase: 'Scheduled' }, { need: 'deferred', why: 'its VMI is Scheduled' }],
+    ['waits for one that starts', {}, { phase: 'Scheduled' }, { need: 'deferred', message: 'its VMI is Scheduled' }],
     [
       "leaves one that KubeVirt can't migrate, and says why in its words",
       {},
       { migratable: false, whyNotMigratable: 'disk root is not shared' },
-      { need: 'excluded', why: "KubeVirt can't migrate it: disk root is not shared" },
+      { need: 'excluded', message: "KubeVirt can't migrate it: disk root is not shared" },
     ],
   ])('%s', (_what, vm, vmi, need) => {
     expect(needOf(vm, vmi)).toMatchObject(need);
@@ -110,7 +110,7 @@ describe('the end of a migration', () => {
     [
       'it has failed',
       { evacuation: tried('Failed', { whyFailed: 'no node fits' }) },
-      { end: 'Failed', why: 'its migration has failed: no node fits' },
+      { end: 'Failed', message: 'its migration has failed: no node fits' },
     ],
     ['an earlier one has failed', { evacuation: tried('Failed', { attempt: 2, whyFailed: 'no node fits' }) }, null],
     ['it was restarted meanwhile', { uid: 'another' }, { end: 'Gone' }],
@@ -134,7 +134,7 @@ describe('the end of a migration', () => {
     expect(deadlineOf(held, inputOf(waiting, NOW + 5 * MINUTE))).toBe(NOW + 2 * MINUTE);
     expect(outcomeOf(held, inputOf(waiting, NOW + 2 * MINUTE))).toMatchObject({
       end: 'Failed',
-      why: 'not migrated in time: it waited for its migration',
+      message: 'not migrated in time: it waited for its migration',
     });
   });
 });

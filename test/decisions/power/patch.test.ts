@@ -30,7 +30,7 @@ describe('the need of a change', () => {
       (kind): [string, Partial<VmView>, object] => [
         `leaves what the template of a ${kind} says`,
         { owner: { kind, name: 'web', uid: 'u' } },
-        { need: 'excluded', why: `its template sets it: change the template of ${kind.split('.')[0]} web` },
+        { need: 'excluded', message: `its template sets it: change the template of ${kind.split('.')[0]} web` },
       ],
     ),
   ])('%s', (_what, vm, need) => {
@@ -76,12 +76,12 @@ describe('a change in progress', () => {
     [
       'fails if KubeVirt does not see it',
       outcome({ ...changed, generationObserved: false }, VMI, NOW - 2 * MINUTE),
-      { end: 'Failed', why: 'not changed in time: it waited for KubeVirt to observe its spec' },
+      { end: 'Failed', message: 'not changed in time: it waited for KubeVirt to observe its spec' },
     ],
     [
       'is told if an undo has left something',
       outcome({ changes: [noted({ kept: 'somebody' })] }),
-      { end: 'Left', why: 'somebody' },
+      { end: 'Left', message: 'somebody' },
     ],
     ['is waited for until its VM has restarted', outcome(restarts), null],
     ['is done, and needs nothing more, once it has', outcome(restarts, next), { end: 'Patched' }],
@@ -90,7 +90,11 @@ describe('a change in progress', () => {
       outcome({ ...restarts, runStrategy: 'Halted', hasVmi: false }, null),
       { end: 'Patched' },
     ],
-    ['is over if its VM is deleted', outcome({ ...changed, deleting: true }), { end: 'Gone', why: 'it was deleted' }],
+    [
+      'is over if its VM is deleted',
+      outcome({ ...changed, deleting: true }),
+      { end: 'Gone', message: 'it was deleted' },
+    ],
   ])('%s', (_what, found, wanted) => {
     expect(found).toEqual(wanted);
   });
@@ -139,7 +143,7 @@ test('the end reports what the changes still need, and how many had them before'
     done: ['shop/a', 'shop/b', 'shop/c'],
     open: 0,
     needs: { Restart: 2, Live: 1 },
-    skipped: [{ why: 'there is no disk', isExcluded: true, count: 1, vms: ['shop/d'] }],
+    skipped: [{ message: 'there is no disk', isExcluded: true, count: 1, vms: ['shop/d'] }],
   });
   expect(actionReport(progress).end.message).toBe(
     '3 of 5 VMs patched; KubeVirt brings it to 1; it takes effect with a restart of 2; ' +
@@ -152,6 +156,6 @@ test('skipped VMs are reported by reasons with few names, and all are counted', 
   for (let index = 0; index < 500; index++) left = withSkipped(left, `shop/vm-${index}`, `why ${index % 100}`);
   expect(left).toHaveLength(21);
   expect(left.reduce((sum, { count }) => sum + count, 0)).toBe(500);
-  expect(left.find(({ why }) => why === 'why 1')).toMatchObject({ isExcluded: true, count: 5 });
+  expect(left.find(({ message: why }) => why === 'why 1')).toMatchObject({ isExcluded: true, count: 5 });
   expect(Math.max(...left.map(({ vms }) => vms.length))).toBe(10);
 });

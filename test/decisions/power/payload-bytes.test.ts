@@ -35,7 +35,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   // What is in progress takes less than what has failed.
   const inProgress = keys.splice(0, 250).map((vm) => ({ vm, since: 1_700_000_000_000 }));
   const groups = Array.from({ length: 50 }, (_, n) => ({
-    why: `${n}${long}`,
+    message: `${n}${long}`,
     isExcluded: false,
     count: 50,
     vms: keys.splice(0, 50),
@@ -43,13 +43,13 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   let left: Skipped[] = [];
   for (let n = 0; n < 300; n++) left = withSkipped(left, all[n]!, `${n % 30}${long}`);
   const failed: FailedVm[] = [];
-  for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: true });
+  for (const vm of keys) noteFailure(failed, { vm, message: long, wasDown: true });
   const full = Array.from(
     { length: 41 },
     () =>
       `in pool ${'n'.repeat(63)}/${'n'.repeat(253)}, 100 VMs are unavailable or in progress, and maxUnavailable allows 100`,
   );
-  const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), why: 'é'.repeat(1_024) };
+  const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), reason: 'é'.repeat(1_024) };
   const rest = {
     digest: '0123456789abcdef',
     lastProgressAt: 1_700_000_000_000,
@@ -57,7 +57,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],
     acts: newestActs(
-      Array.from({ length: 1_000 }, () => anAct({ vms: all, why: long.slice(0, 300) })),
+      Array.from({ length: 1_000 }, () => anAct({ vms: all, message: long.slice(0, 300) })),
       bytesOfRecords(vmisOf(namespace, names)),
     ),
   };
@@ -105,7 +105,10 @@ describe('the state that a restart hands to its next run', () => {
 test('keeps the reasons of the last of many failures, cut if they are long', () => {
   const failed: FailedVm[] = [];
   for (let n = 0; n < 250; n++)
-    noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: true });
-  expect(failed.map(({ why }) => why.length)).toEqual([...Array<number>(150).fill(0), ...Array<number>(100).fill(300)]);
-  expect(failed.at(-1)!.why).toMatch(/^249 x/);
+    noteFailure(failed, { vm: `shop/vm-${n}`, message: `${n} ${'x'.repeat(1_000)}`, wasDown: true });
+  expect(failed.map(({ message: why }) => why.length)).toEqual([
+    ...Array<number>(150).fill(0),
+    ...Array<number>(100).fill(300),
+  ]);
+  expect(failed.at(-1)!.message).toMatch(/^249 x/);
 });

@@ -205,7 +205,7 @@ describe('a plan of a run', () => {
 
   test.each(['RollingOut', 'Undoing'])('takes no VM of a pool whose rollout is %s', (reason) => {
     const pool = settledPool({ replicas: 2 }, reason);
-    const skipped = [{ why: 'its pool shop/web is rolling out', isExcluded: false, count: 2 }];
+    const skipped = [{ message: 'its pool shop/web is rolling out', isExcluded: false, count: 2 }];
     expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, skipped });
   });
 
@@ -222,7 +222,7 @@ describe('a plan of a run', () => {
     expect(plan({ vms: named(2) }, input)).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
       open: 2,
-      skipped: [{ why: 'another has the place', isExcluded: false, vms: ['shop/vm-1'] }],
+      skipped: [{ message: 'another has the place', isExcluded: false, vms: ['shop/vm-1'] }],
     });
   });
 
@@ -251,13 +251,13 @@ describe('the need of one VM', () => {
       'to be waited for while it migrates',
       {},
       { migration: { name: 'm', phase: 'Running', createdAt: 0 } },
-      { need: 'deferred', why: 'it migrates (m)', until: null },
+      { need: 'deferred', message: 'it migrates (m)', until: null },
     ],
     [
       'to be waited for while it is paused',
       {},
       { pause: BY_USER },
-      { need: 'deferred', why: 'it is paused by a user', until: null },
+      { need: 'deferred', message: 'it is paused by a user', until: null },
     ],
     ['to be waited for while a snapshot is taken', { operations: SNAPSHOT }, {}, { need: 'deferred' }],
     ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'deferred' }],
@@ -311,34 +311,34 @@ describe('a VM in progress', () => {
     expect(settled({ runStrategy: 'Manual', hasVmi: true, changingState: false }, null)).toEqual([]);
   });
   test('is gone when it was deleted, replaced or stopped', () => {
-    expect(settled(null, null)).toMatchObject([{ end: 'Gone', why: 'it was deleted' }]);
+    expect(settled(null, null)).toMatchObject([{ end: 'Gone', message: 'it was deleted' }]);
     expect(settled({ deleting: true }, {})).toMatchObject([{ end: 'Gone' }]);
     expect(settled({ uid: 'another' }, {})).toMatchObject([{ end: 'Gone' }]);
     expect(settled({ runStrategy: 'Halted', hasVmi: false }, null)).toMatchObject([
-      { end: 'Gone', why: 'it was stopped' },
+      { end: 'Gone', message: 'it was stopped' },
     ]);
     expect(settled({ runStrategy: 'Once' }, { phase: 'Succeeded' })).toMatchObject([
-      { end: 'Gone', why: 'it was stopped' },
+      { end: 'Gone', message: 'it was stopped' },
     ]);
   });
   test('has failed once its deadline has passed, with the reason', () => {
     const since = 1_000_000 - DEADLINE_MS;
     expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { since })).toEqual([
-      { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
+      { vm: 'shop/vm-1', end: 'Failed', message: 'not ready in time: it waited for it to be ready: no node takes it' },
     ]);
     expect(settled({}, { uid: aVmi(vm).uid }, { since })).toMatchObject([
-      { why: 'not ready in time: it waited for its restart' },
+      { message: 'not ready in time: it waited for its restart' },
     ]);
     expect(settled({}, { ready: false }, { since: since + 1 })).toEqual([]);
   });
   test('may need more of its VMI than to be ready', () => {
     expect(verified({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
-    expect(verified({ is: 'wrong', why: 'it is another' })).toEqual([
-      { vm: 'shop/vm-1', end: 'Failed', why: 'it is another' },
+    expect(verified({ is: 'wrong', message: 'it is another' })).toEqual([
+      { vm: 'shop/vm-1', end: 'Failed', message: 'it is another' },
     ]);
     expect(verified({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
     expect(verified({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([
-      { end: 'Failed', why: 'not ready in time: it waited for its type' },
+      { end: 'Failed', message: 'not ready in time: it waited for its type' },
     ]);
   });
 });

@@ -185,7 +185,7 @@ describe('the status', () => {
   test('counts a VMI as available once it has been ready for minReadySeconds, and wakes then', () => {
     const early = plan({ replicas: 1, minReadySeconds: 10 }, [anInstance(A)], { now: 4_000 });
     expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
-    expect(early.wakeAt).toBe(10_000);
+    expect(early.requeueAt).toBe(10_000);
   });
 
   test('keeps a failure until it has passed', () => {

@@ -111,7 +111,7 @@ const ofVmis = ({ all, replicas, starts, ...more }: Case, inProgress: Doing): Re
   if (starts === null) return planVmiSet(input);
   // The hash of the spec is the plan's own: failures of another are of no account.
   const { specHash } = planVmiSet({ ...input, vmis: [aFailedOne()] }).starts!;
-  const before = { ...starts, since: NOW - 60_000, seenAt: NOW - 30_000, specHash, vmi: 'web-1', why: null };
+  const before = { ...starts, since: NOW - 60_000, seenAt: NOW - 30_000, specHash, vmi: 'web-1', message: null };
   return planVmiSet({ ...input, starts: before });
 };
 
@@ -134,7 +134,7 @@ describe.each(KINDS)('a set of %s', (_what, planOf, present) => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const { replicas, creating, deleting, burst } = given;
-        const { steps, failures, wakeAt } = planOf(given, { creating, deleting });
+        const { steps, failures, requeueAt: wakeAt } = planOf(given, { creating, deleting });
         // What is begun tells how it ends, and what holds a place is heard of when it leaves.
         const there = new Set([...present(given).map(({ number }) => `web-${number}`), ...creating]).size;
         const isBusy = deleting.length > 0 || creating.length >= burst;

@@ -351,7 +351,7 @@ describe('the status', () => {
   test('counts a VM as available once it has been ready for minReadySeconds, and wakes then', () => {
     const early = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 4_000 });
     expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
-    expect(early.wakeAt).toBe(10_000);
+    expect(early.requeueAt).toBe(10_000);
     const { status } = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 10_000 });
     expect(status).toMatchObject({ availableReplicas: 1 });
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'True' });

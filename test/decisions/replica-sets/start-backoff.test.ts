@@ -23,7 +23,7 @@ const failed = (fields: Partial<FailedStarts> = {}): FailedStarts => ({
   retryAt: T + 10_000,
   specHash: HASH,
   vmi: A,
-  why: 'no kernel',
+  message: 'no kernel',
   ...fields,
 });
 
@@ -31,7 +31,7 @@ const runsSince = (name: string, since: number): VmiView =>
   anInstance(name, { runningSince: since, readySince: since });
 /** When a set with one VMI that starts wakes after failures. */
 const waits = (spec: Partial<VmiSetSpec>): number | null =>
-  plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) }).wakeAt;
+  plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) }).requeueAt;
 
 test('the first failure delays nothing, and then the delay doubles from 10 s to 5 minutes', () => {
   expect([1, 2, 3, 4, 5, 6, 7, 8, 99].map(startDelayMs)).toEqual(
@@ -51,7 +51,7 @@ describe('a set after repeated failed starts', () => {
   const once = failed({ inARow: 1, seenAt: T - 500, since: T - 500, retryAt: T - 500 });
 
   test('makes nothing for a while, deletes ended VMIs, and reports why and until when', () => {
-    const { steps, starts, status, wakeAt } = plan([aFailedStart(A, T - 1_000)], { starts: once });
+    const { steps, starts, status, requeueAt: wakeAt } = plan([aFailedStart(A, T - 1_000)], { starts: once });
     expect(made(steps)).toEqual([]);
     expect(deleted(steps)).toEqual([A]);
     expect(starts).toEqual(failed({ since: T - 500 }));
@@ -75,7 +75,7 @@ describe('a set after repeated failed starts', () => {
     const starting = anInstance(A, { phase: 'Scheduling', ready: false, runningSince: null, createdAt: now });
     const waiting = plan([starting], { starts: first.starts, now: now + 9_999 });
     expect(made(waiting.steps)).toEqual([]);
-    expect(waiting.wakeAt).toBe(now + 10_000);
+    expect(waiting.requeueAt).toBe(now + 10_000);
     expect(made(plan([starting], { starts: first.starts, now: now + 10_000 }).steps)).toEqual([B]);
   });
 
@@ -97,7 +97,7 @@ describe('a set after repeated failed starts', () => {
     const up = anInstance(A, { createdAt: T + 10_000, runningSince: T + 11_000, readySince: T + 11_000 });
     const early = plan([up], { starts: failed({ retryAt: T + 50_000 }), now: T + 20_999 });
     expect(made(early.steps)).toEqual([]);
-    expect(early.wakeAt).toBe(T + 21_000);
+    expect(early.requeueAt).toBe(T + 21_000);
     const { steps, starts, status } = plan([up], { starts: failed(), now: T + 21_000 });
     expect(made(steps)).toEqual([B, C]);
     expect(starts).toBeNull();
@@ -105,7 +105,7 @@ describe('a set after repeated failed starts', () => {
   });
 
   test('wakes when the first of several will have come up', () => {
-    const { wakeAt } = plan([runsSince(A, T + 5_000), runsSince(B, T + 3_000), runsSince(C, T + 4_000)], {
+    const { requeueAt: wakeAt } = plan([runsSince(A, T + 5_000), runsSince(B, T + 3_000), runsSince(C, T + 4_000)], {
       starts: failed(),
       now: T + 6_000,
     });
@@ -207,7 +207,7 @@ function playBadTemplate({
       [...vmis.values()].map(({ vmi }) => vmi),
       { set, starts, now },
     );
-    ({ starts, wakeAt } = planned);
+    ({ starts, requeueAt: wakeAt } = planned);
     for (const name of deleted(planned.steps)) {
       const one = vmis.get(name)!;
       vmis.set(name, { ...one, vmi: { ...one.vmi, deleting: true }, goneAt: now + goneMs });

@@ -14,7 +14,7 @@ const cycle = (vm: string, phase: Cycle['phase']): Cycle => ({
   uid: `uid-of-${vm}`,
   attempt: 2,
   phase,
-  why: 'it fails',
+  message: 'it fails',
   startedAt: at,
   run: { state: 'Running', since: 0 },
 });
@@ -23,7 +23,7 @@ const finished = (vm: string, end: FinishedCycle['end']): FinishedCycle => ({
   uid: `uid-of-${vm}`,
   attempts: 1,
   end,
-  why: 'why',
+  message: 'why',
   at,
 });
 const inCycles: HealingState = {
@@ -56,7 +56,7 @@ const after = (state: HealingState): (string | undefined)[] => {
 };
 
 test.each<[string, HealingRequest, Said, string, Partial<HealingState>]>([
-  ['pause', { action: 'pause' }, {}, 'paused', { paused: { by: 'ada', at, why: 'lunch' } }],
+  ['pause', { action: 'pause' }, {}, 'paused', { paused: { by: 'ada', at, reason: 'lunch' } }],
   ['resume', { action: 'resume' }, { state: { ...inCycles, paused } }, 'resumed', {}],
   [
     'not wait with VMs',
@@ -118,7 +118,7 @@ test.each<[string, HealingRequest, Said, RegExp]>([
   const { handledRequests: _none, ...before } = said.state ?? inCycles;
   expect(state).toEqual(before);
   expect(handledRequests).toMatchObject([
-    { id: '1', by: 'ada', why: 'lunch', outcome: 'Refused', message: expect.stringMatching(why) as string },
+    { id: '1', by: 'ada', reason: 'lunch', outcome: 'Refused', message: expect.stringMatching(why) as string },
   ]);
 });
 

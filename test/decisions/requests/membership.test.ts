@@ -24,7 +24,7 @@ interface Said {
 }
 
 function planned({ request = adoption, status, metadata = {}, isKnown = true, report }: Said = {}): PoolPlan {
-  const { annotations, digest } = membershipRequest(request as MembershipRequest, { by: 'ada', why: 'lunch' });
+  const { annotations, digest } = membershipRequest(request as MembershipRequest, { by: 'ada', reason: 'lunch' });
   const pool = aPool({ replicas: 3 });
   const { annotations: more = {}, ...others } = metadata as { annotations?: object };
   const { status: _status, ...unseen } = pool;
@@ -63,14 +63,14 @@ test('a request is carried out before it is answered, and the pool begins nothin
 });
 
 test('the answer is what a worker reports: which VMs have moved, and why the others have not', () => {
-  const plan = planned({ report: { moved: ['old'], faults: [{ vm: 'older', why: 'it is being deleted' }] } });
+  const plan = planned({ report: { moved: ['old'], faults: [{ vm: 'older', message: 'it is being deleted' }] } });
   expect(kinds(plan)).toContain('create');
   expect(kinds(plan)).not.toContain('changeMembers');
   expect(answerIn(plan)).toMatchObject({
     outcome: 'Done',
     action: 'adopt',
     by: 'ada',
-    why: 'lunch',
+    reason: 'lunch',
     vms: ['old'],
     message: 'adopted old; vm older could not be adopted: it is being deleted',
   });
@@ -84,7 +84,7 @@ test('the answer is what a worker reports: which VMs have moved, and why the oth
 });
 
 test('a request that moved nothing is refused', () => {
-  const faults = adoption.vms.map((vm) => ({ vm, why: 'it is gone' }));
+  const faults = adoption.vms.map((vm) => ({ vm, message: 'it is gone' }));
   expect(answerIn(planned({ report: { moved: [], faults } }))).toMatchObject({ outcome: 'Refused', vms: [] });
 });
 

@@ -49,7 +49,13 @@ const answer = ({ handledRequests = [] }: RolloutStatus): (string | undefined)[]
 };
 
 test.each<[string, object, Said, Partial<RolloutStatus>, string]>([
-  ['pause', { action: 'pause', reason: 'lunch' }, {}, { paused: { by: 'ada', at: at(NOW), why: 'lunch' } }, 'paused'],
+  [
+    'pause',
+    { action: 'pause', reason: 'lunch' },
+    {},
+    { paused: { by: 'ada', at: at(NOW), reason: 'lunch' } },
+    'paused',
+  ],
   [
     'pause what a signal has paused: from now on only a request ends that',
     { action: 'pause' },
@@ -248,7 +254,7 @@ test('an answer to a request is one Event, and an act in the history', () => {
   expect(requestEvents('rollout', handledRequests, handledRequests)).toEqual([]);
   expect(actOfRequest(event!.request!)).toEqual([
     { action: 'pause', vms: [], requestedBy: 'ada', time: at(NOW) },
-    { end: 'Done', why: 'lunch' },
+    { end: 'Done', message: 'lunch' },
   ]);
   const [refused] = requestEvents('healing', undefined, [
     { ...handledRequests[0]!, action: 'skip', vms: ['web-1'], outcome: 'Refused', message: 'no' },
@@ -256,6 +262,6 @@ test('an answer to a request is one Event, and an act in the history', () => {
   expect(refused).toMatchObject({ type: 'Warning', note: 'ada asked to skip its healing of web-1 (lunch): no' });
   expect(actOfRequest(refused!.request!)).toMatchObject([
     { action: 'heal skip', vms: ['web-1'] },
-    { end: 'Refused', why: 'no' },
+    { end: 'Refused', message: 'no' },
   ]);
 });

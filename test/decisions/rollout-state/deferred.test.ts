@@ -5,14 +5,14 @@ import { deferredAfter, type DeferredVm } from '../../../decisions/rollout-state
 import { aBatch, DOWN, held, NEW, NOW, OLD, old, plan, rolling, taken, waits } from '../fixtures/rollout-pools.ts';
 
 const WHY = 'Secret user-1 is missing';
-const missing = (vm: string): UpdateOutcome => ({ vm, end: 'Deferred', why: WHY, isOwn: true });
+const missing = (vm: string): UpdateOutcome => ({ vm, end: 'Deferred', message: WHY, isOwn: true });
 const after = (outcomes: UpdateOutcome[], before: DeferredVm[] = [], revision = NEW): DeferredVm[] =>
   deferredAfter(before, { revision, outcomes }, NOW);
-const once = (vm: string): DeferredVm => ({ vm, revision: NEW, why: WHY, tries: 1, notBefore: NOW + backoffMs(1) });
+const once = (vm: string): DeferredVm => ({ vm, revision: NEW, message: WHY, tries: 1, notBefore: NOW + backoffMs(1) });
 
 describe('deferral after a batch', () => {
   test('makes VMs wait that the batch has given back for their own reasons, longer each time', () => {
-    expect(after([missing('web-1'), { vm: 'web-2', end: 'Deferred', why: 'the budget is used up' }])).toEqual([
+    expect(after([missing('web-1'), { vm: 'web-2', end: 'Deferred', message: 'the budget is used up' }])).toEqual([
       once('web-1'),
     ]);
     expect(after([missing('web-1')], [once('web-1'), once('web-3')])).toEqual([
@@ -38,7 +38,7 @@ describe('a VM that was given back', () => {
     const found = plan({ vms, deferred: [once('web-1')], spec: { maxUnavailable: 2 } });
     expect(taken(found)).toEqual(['web-2']);
     expect(waits(found)).toEqual([`web-1: ${WHY}`]);
-    expect(found.wakeAt).toBe(once('web-1').notBefore);
+    expect(found.requeueAt).toBe(once('web-1').notBefore);
     expect(found.phase).toBe('RollingOut');
     const due = plan({ vms, deferred: [{ ...once('web-1'), notBefore: NOW }], spec: { maxUnavailable: 2 } });
     expect(taken(due).toSorted()).toEqual(['web-1', 'web-2']);

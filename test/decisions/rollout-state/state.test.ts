@@ -29,16 +29,20 @@ test("a rollout begins with the number of the last batch and a user's pause, and
 });
 
 test('a pause and a halt say who, when and why', () => {
-  expect(paused(rolling(), { by: 'anna', why: 'lunch' }, at(NOW)).paused).toEqual({
+  expect(paused(rolling(), { by: 'anna', reason: 'lunch' }, at(NOW)).paused).toEqual({
     by: 'anna',
     at: at(NOW),
-    why: 'lunch',
+    reason: 'lunch',
   });
   expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'unknown', at: at(NOW) });
   expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'unknown', at: at(NOW) });
   // The pool's status takes only text.
-  expect(actOf({ by: 5, why: { no: 'words' } }, at(NOW))).toEqual({ by: '5', at: at(NOW), why: '{"no":"words"}' });
-  expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'unknown', at: at(NOW) });
+  expect(actOf({ by: 5, reason: { no: 'words' } }, at(NOW))).toEqual({
+    by: '5',
+    at: at(NOW),
+    reason: '{"no":"words"}',
+  });
+  expect(actOf({ by: null, reason: null }, at(NOW))).toEqual({ by: 'unknown', at: at(NOW) });
 });
 
 test('a resume ends both, and failed VMs may be tried again', () => {
@@ -63,20 +67,23 @@ describe('a record of failures', () => {
 
   test('has a VM once, the newest last, and is bounded', () => {
     const state = rolling({ failures: [failure('web-1'), failure('web-2')] });
-    expect(withFailures(state, NEW, [failure('web-1', { why: 'again' })]).failures).toEqual([
+    expect(withFailures(state, NEW, [failure('web-1', { message: 'again' })]).failures).toEqual([
       failure('web-2'),
-      failure('web-1', { why: 'again' }),
+      failure('web-1', { message: 'again' }),
     ]);
     const many = Array.from({ length: 150 }, (_, index) => failure(`web-${index}`));
     expect(withFailures(state, NEW, many).failures).toEqual(many.slice(50));
   });
 
   test('has what each was turned back for: a VM that the rollout took down was not down by itself', () => {
-    const state = { ...undoing, failures: [failure('web-1', { why: 'no boot' }), failure('web-2', { wasDown: true })] };
+    const state = {
+      ...undoing,
+      failures: [failure('web-1', { message: 'no boot' }), failure('web-2', { wasDown: true })],
+    };
     const again = [failure('web-1', { wasDown: true }), failure('web-2'), failure('web-3', { wasDown: true })];
     expect(withFailures(state, OLD, again).failures).toEqual([
-      failure('web-1', { why: 'no boot; and on the way back: not ready in time' }),
-      failure('web-2', { why: 'not ready in time; and on the way back: not ready in time', wasDown: true }),
+      failure('web-1', { message: 'no boot; and on the way back: not ready in time' }),
+      failure('web-2', { message: 'not ready in time; and on the way back: not ready in time', wasDown: true }),
       failure('web-3', { wasDown: true }),
     ]);
   });

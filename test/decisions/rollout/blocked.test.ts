@@ -49,7 +49,7 @@ describe('a rollout is not held up by what may free the budget by itself', () =>
 });
 
 describe('the deadline counts from the right time', () => {
-  const halted = { kind: 'Undoing', by: 'drover', at: at(NOW - 5 * MINUTE), why: 'why' } as const;
+  const halted = { kind: 'Undoing', by: 'drover', at: at(NOW - 5 * MINUTE), reason: 'why' } as const;
   test.each<[string, RolloutFields, number]>([
     ['the start of the rollout', poolOf(down(), { startedAt: at(NOW - 4 * MINUTE) }), 6],
     ['the moment in which it was let go on', poolOf(down(), { resumedAt: at(NOW - 3 * MINUTE) }), 7],
@@ -57,9 +57,9 @@ describe('the deadline counts from the right time', () => {
     ['the making of a VM that has never been ready', poolOf(down({ notReadySince: null, createdAt: NOW - MINUTE })), 9],
     ['the beginning of an undo', { ...poolOf(down(), { halted }), vms: [old(1, longDown), fresh(2), fresh(3)] }, 5],
   ])('%s', (_what, fields, minutes) => {
-    const { wakeAt, ...planned } = plan(fields);
+    const { requeueAt: wakeAt, ...planned } = plan(fields);
     expect(wakeAt).toBe(NOW + minutes * MINUTE);
-    expect(waits({ wakeAt, ...planned }).join()).not.toContain(LONG);
+    expect(waits({ requeueAt: wakeAt, ...planned }).join()).not.toContain(LONG);
     const later = waits(plan({ ...fields, now: NOW + minutes * MINUTE - 1 }));
     expect(later.join()).not.toContain(LONG);
   });

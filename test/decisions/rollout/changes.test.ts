@@ -70,7 +70,7 @@ describe('VMs with older content', () => {
   test('wait until the second of the change is over', () => {
     const change: ContentChange = { ...USER, at: NOW - 400 };
     const planned = plan({ ...settled, vms: all(2), changeFor: () => change });
-    expect(planned).toMatchObject({ update: null, phase: 'RollingOut', wakeAt: NOW + 601 });
+    expect(planned).toMatchObject({ update: null, phase: 'RollingOut', requeueAt: NOW + 601 });
     expect(plan({ ...settled, vms: all(2), changeFor: () => change, now: NOW + 601 }).update).not.toBeNull();
   });
 

@@ -46,7 +46,7 @@ const steps = [aStep(1)];
 const timed = [aStep(1, { wait: '30m' })];
 const windows = [{ cron: '0 22 * * *', duration: '2h' }];
 const stopped = (kind: NonNullable<RolloutStatus['halted']>['kind'], why = 'too many'): RolloutStatus =>
-  rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), why } });
+  rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), reason: why } });
 /**
  * A fleet with one VM that was down before the rollout. The rollout began `short` milliseconds less than ten minutes
  * ago.
@@ -165,7 +165,7 @@ describe('Progressing', () => {
 });
 
 test('a rollout that is held up is looked at again when its time is over', () => {
-  expect(planRollout(rolloutInput(stuck(5_000))).wakeAt).toBe(NOW + 5_000);
+  expect(planRollout(rolloutInput(stuck(5_000))).requeueAt).toBe(NOW + 5_000);
 });
 
 const FULL = { replicas: 2 };
@@ -273,7 +273,7 @@ test('VMs that are leaving hold the places of missing VMs, and what holds them i
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;
 
 test('Paused names the user who asked for it', () => {
-  const byPerson = rolling({ paused: { by: 'anna', at: at(NOW), why: 'lunch' } });
+  const byPerson = rolling({ paused: { by: 'anna', at: at(NOW), reason: 'lunch' } });
   expect(ofCanary('Paused', {})).toMatchObject({ status: 'False', reason: 'NotPaused' });
   expect(ofCanary('Paused', { spec: { paused: true } })).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
   expect(ofCanary('Paused', { state: byPerson, spec: { paused: true } })).toMatchObject({

@@ -175,9 +175,9 @@ describe('VMs whose pods lack something', () => {
   });
 
   test('halt the rollout if their migration failed, and are not tried again', () => {
-    const failures = [failure('web-4', { why: 'its migration has failed: no node' })];
+    const failures = [failure('web-4', { message: 'its migration has failed: no node' })];
     const halted = planned({ outdatedPods: 'Migrate' }, { state: { ...rolling({ failures }), revision: TO } });
-    expect([halted.phase, halted.state.halted?.why, taken(halted)]).toEqual([
+    expect([halted.phase, halted.state.halted?.reason, taken(halted)]).toEqual([
       'Failed',
       '1 VM failed, and maxFailures allows 0; the last: web-4: its migration has failed: no node',
       [],
@@ -188,7 +188,7 @@ describe('VMs whose pods lack something', () => {
       { outdatedPods: 'Migrate' },
       { spec, vmis: others, state: { ...rolling({ failures }), revision: TO } },
     );
-    expect([over.phase, taken(over), over.standing.length, over.state.completedAt]).toEqual([
+    expect([over.phase, taken(over), over.openFailures.length, over.state.completedAt]).toEqual([
       'Complete',
       [],
       1,

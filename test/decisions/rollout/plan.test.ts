@@ -65,7 +65,7 @@ describe('a rollout', () => {
       target: NEW,
       updated: 3,
       update: null,
-      wakeAt: null,
+      requeueAt: null,
       waits: [],
       state: { completedAt: at(NOW) },
     });
@@ -83,7 +83,7 @@ describe('a rollout', () => {
     const open = plan({ ...fields, vms: [...fields.vms, old(4)] });
     // As long as it is under way, all count to maxFailures.
     expect(open.state.failures).toEqual(failures);
-    expect(open.standing).toEqual([failure('web-2')]);
+    expect(open.openFailures).toEqual([failure('web-2')]);
   });
 
   test('begins with a batch that says what it does, and who asked for it', () => {
@@ -135,7 +135,7 @@ describe('a batch', () => {
   test('counts every unavailable VM against the budget, whatever the cause', () => {
     expect(taken(plan({ vms: [...all(6), fresh(7, DOWN), fresh(8)], spec: oldest }))).toEqual(['web-1']);
     const full = plan({ vms: [...all(6), fresh(7, DOWN), fresh(8, DOWN)] });
-    expect(full).toMatchObject({ update: null, wakeAt: NOW + 540_000, phase: 'RollingOut' });
+    expect(full).toMatchObject({ update: null, requeueAt: NOW + 540_000, phase: 'RollingOut' });
     expect(waits(full)).toEqual(['2 VMs are unavailable (web-7, web-8), and maxUnavailable allows 2']);
   });
 
@@ -274,7 +274,7 @@ describe('a batch does not begin', () => {
     ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it continues at ${at(NOW + 500)}`], NOW + 500],
   ])('%s', (_when, fields, phase, words, wakeAt) => {
     const planned = plan({ vms: all(4), ...fields });
-    expect(planned).toMatchObject({ update: null, phase, wakeAt });
+    expect(planned).toMatchObject({ update: null, phase, requeueAt: wakeAt });
     expect(waits(planned)).toEqual(words);
   });
 
@@ -285,12 +285,12 @@ describe('a batch does not begin', () => {
   test('a rollout with nothing to take waits for no window', () => {
     expect(plan({ vms: all(4, fresh), spec: { rollout: { windows } } })).toMatchObject({
       phase: 'Complete',
-      wakeAt: null,
+      requeueAt: null,
       waits: [],
     });
     expect(plan({ vms: [...all(3), fresh(4, DOWN)], spec: { rollout: { windows } } })).toMatchObject({
       phase: 'RollingOut',
-      wakeAt: NOW + 540_000,
+      requeueAt: NOW + 540_000,
     });
   });
 });
@@ -322,7 +322,7 @@ describe('batches in progress', () => {
     const vmis = { 'web-1': { readySince: NOW - 4_000 } };
     expect(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one] })).toMatchObject({
       update: null,
-      wakeAt: NOW + 6_000,
+      requeueAt: NOW + 6_000,
     });
     expect(taken(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one], now: NOW + 6_000 }))).toEqual(['web-2']);
   });
@@ -391,12 +391,12 @@ describe('a step of a rollout', () => {
     expect(approval).toMatchObject({
       update: null,
       phase: 'Waiting',
-      wakeAt: null,
+      requeueAt: null,
       state: { step: 0, stepReachedAt: at(NOW) },
     });
     expect(waits(approval)).toEqual(['step 1 of 2 (1) is reached: it waits for `drover rollout promote`']);
     const timed = plan({ vms, spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith() });
-    expect(timed).toMatchObject({ update: null, phase: 'Waiting', wakeAt: NOW + 30 * MINUTE });
+    expect(timed).toMatchObject({ update: null, phase: 'Waiting', requeueAt: NOW + 30 * MINUTE });
     expect(waits(timed)).toEqual([`step 1 of 1 (1) is reached: it continues at ${at(NOW + 30 * MINUTE)}`]);
   });
 
@@ -406,7 +406,7 @@ describe('a step of a rollout', () => {
       spec: stepped(aStep(1, { wait: '5 minutes' }), aStep(2)),
       state: begunWith({ stepReachedAt: at(0) }),
     });
-    expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
+    expect(planned).toMatchObject({ update: null, phase: 'Waiting', requeueAt: null, state: { step: 0 } });
     expect(waits(planned)).toEqual([
       'step 1 of 2 (1) is reached: its wait "5 minutes" is not a duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`',
     ]);
@@ -436,7 +436,7 @@ describe('a step of a rollout', () => {
       state: begunWith(),
     });
     expect(planned.state.stepReachedAt).toBeUndefined();
-    expect(planned.wakeAt).toBe(NOW + 59_000);
+    expect(planned.requeueAt).toBe(NOW + 59_000);
   });
 
   test('takes no other VM after one that crashes, and its time does not end it', () => {
@@ -445,7 +445,7 @@ describe('a step of a rollout', () => {
       spec: stepped(aStep(1, HALF_AN_HOUR)),
       state: begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) }),
     });
-    expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
+    expect(planned).toMatchObject({ update: null, phase: 'Waiting', requeueAt: null, state: { step: 0 } });
     expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs is not ready']);
   });
 
@@ -453,7 +453,7 @@ describe('a step of a rollout', () => {
     const canaries = [fresh(1, HALTED), fresh(2, HALTED), ...all(4).slice(2)];
     const state = begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) });
     const stopped = plan({ vms: canaries, spec: { ...stepped(aStep(2, HALF_AN_HOUR)), replicas: 4 }, state });
-    expect(stopped).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
+    expect(stopped).toMatchObject({ update: null, phase: 'Waiting', requeueAt: null, state: { step: 0 } });
     expect(stopped.state.stepReachedAt).toBeUndefined();
     expect(waits(stopped)).toEqual(['step 1 of 1 (2): 2 of its VMs are stopped']);
     const one = plan({ vms: [fresh(1, DOWN), ...canaries.slice(1)], spec: stepped(aStep(2)), state });
@@ -492,7 +492,7 @@ describe('a step of a rollout', () => {
     });
     expect(crashed).toMatchObject({
       update: null,
-      wakeAt: NOW + 29 * MINUTE,
+      requeueAt: NOW + 29 * MINUTE,
       state: { step: 0, stepReachedAt: at(NOW - MINUTE) },
     });
     expect(
@@ -508,7 +508,7 @@ describe('a step of a rollout', () => {
       spec: { ...oldest, rollout },
       state: begunWith(),
     });
-    expect(planned).toMatchObject({ update: null, wakeAt: NOW + 50_000 });
+    expect(planned).toMatchObject({ update: null, requeueAt: NOW + 50_000 });
     expect(planned.state.stepReachedAt).toBeUndefined();
   });
 
@@ -575,7 +575,7 @@ describe('a step of a rollout', () => {
   test('lets its wait continue during a pause, without waking the pool', () => {
     const state = begunWith({ stepReachedAt: at(NOW - MINUTE), paused: { by: 'anna', at: at(NOW) } });
     const fields = { vms: [fresh(1), old(2)], spec: stepped(aStep(1, HALF_AN_HOUR)) };
-    expect(plan({ ...fields, state })).toMatchObject({ phase: 'Paused', wakeAt: null, state: { step: 0 } });
+    expect(plan({ ...fields, state })).toMatchObject({ phase: 'Paused', requeueAt: null, state: { step: 0 } });
     expect(plan({ ...fields, state, now: NOW + 60 * MINUTE })).toMatchObject({ phase: 'Paused', state: { step: 0 } });
     expect(
       taken(plan({ ...fields, state: begunWith({ stepReachedAt: at(NOW - MINUTE) }), now: NOW + 60 * MINUTE })),
@@ -616,7 +616,7 @@ describe('failures of VMs', () => {
       kind: 'Failed',
       by: 'drover',
       at: at(NOW),
-      why: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time',
+      reason: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time',
     });
   });
 
@@ -791,7 +791,7 @@ describe('a pool whose VMs are not rolled', () => {
       phase: 'Idle',
       current: OLD,
       update: null,
-      wakeAt: null,
+      requeueAt: null,
     });
     expect(plan({ vms: all(2, fresh), spec })).toMatchObject({ phase: 'Complete', current: NEW });
   });

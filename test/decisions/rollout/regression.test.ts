@@ -36,19 +36,19 @@ describe('a VM that was updated and has lost its readiness', () => {
     expect(phase).toBe('Failed');
     expect(update).toBeNull();
     expect(state.failures).toEqual([
-      { vm: 'web-1', why: 'it was updated, and has not been ready for 600 s', at: at(NOW) },
+      { vm: 'web-1', message: 'it was updated, and has not been ready for 600 s', at: at(NOW) },
     ]);
     expect(state.halted).toMatchObject({
       kind: 'Failed',
-      why: expect.stringContaining('web-1: it was updated') as string,
+      reason: expect.stringContaining('web-1: it was updated') as string,
     });
   });
 
   test('is waited for until then, and the pool is checked again at that moment', () => {
-    const { state, phase, wakeAt } = plan(pool(lost(4)));
-    expect({ phase, wakeAt, failures: state.failures }).toEqual({
+    const { state, phase, requeueAt: wakeAt } = plan(pool(lost(4)));
+    expect({ phase, requeueAt: wakeAt, failures: state.failures }).toEqual({
       phase: 'RollingOut',
-      wakeAt: NOW + 6 * MINUTE,
+      requeueAt: NOW + 6 * MINUTE,
       failures: [],
     });
   });
@@ -58,7 +58,7 @@ describe('a VM that was updated and has lost its readiness', () => {
       pool(lost(10), { vmis: { 'web-1': { ready: false, whyNotReady: 'the guest agent is gone' } } }),
     );
     expect(state.failures).toMatchObject([
-      { why: 'it was updated, and has not been ready for 600 s: the guest agent is gone' },
+      { message: 'it was updated, and has not been ready for 600 s: the guest agent is gone' },
     ]);
   });
 
@@ -100,7 +100,7 @@ describe('a VM that was updated and has lost its readiness', () => {
 
   test('has all its time again when a user resumes the rollout', () => {
     const state = rolling({ startedAt, resumedAt: at(NOW - 2 * MINUTE) });
-    expect(plan(pool(lost(20), { state }))).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 8 * MINUTE });
+    expect(plan(pool(lost(20), { state }))).toMatchObject({ phase: 'RollingOut', requeueAt: NOW + 8 * MINUTE });
     expect(plan(pool(lost(20), { state, now: NOW + 8 * MINUTE })).phase).toBe('Failed');
   });
 
@@ -110,14 +110,14 @@ describe('a VM that was updated and has lost its readiness', () => {
       kind: 'Undoing',
       by: 'drover',
       at: at(NOW - 20 * MINUTE),
-      why: 'web-2: not ready in time',
+      reason: 'web-2: not ready in time',
     } as const;
     const state = rolling({ startedAt, halted, failures: [failure('web-2', { at: at(NOW - 21 * MINUTE) })] });
     const { phase, state: after } = plan({ vms: [back, fresh(2), fresh(3)], state });
     expect(phase).toBe('Failed');
     expect(after.halted).toMatchObject({
       kind: 'UndoFailed',
-      why: expect.stringContaining('web-1: it was updated') as string,
+      reason: expect.stringContaining('web-1: it was updated') as string,
     });
   });
 });
@@ -152,5 +152,5 @@ test('several VMs are reported in the order of their names, in whatever order a 
   const down = { ...LOST, notReadySince: NOW - 10 * MINUTE };
   const { state } = plan({ vms: [fresh(10, down), fresh(2, down), old(3)], state: rolling({ startedAt }) });
   expect(state.failures.map(({ vm }) => vm)).toEqual(['web-2', 'web-10']);
-  expect(state.halted?.why).toContain('the last: web-10');
+  expect(state.halted?.reason).toContain('the last: web-10');
 });

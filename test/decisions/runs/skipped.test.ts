@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { inShort, type Skipped } from '../../../decisions/runs/skipped.ts';
 
 const one = (n: number, isExcluded: boolean): Skipped => ({
-  why: `reason ${n}`,
+  message: `reason ${n}`,
   isExcluded,
   count: 2,
   vms: ['shop/a', 'shop/b'],
@@ -17,14 +17,14 @@ test('most of many reasons are only counted, and opt-outs remain distinct from w
   const told = inShort(Array.from({ length: 100 }, (_, n) => one(n, n % 4 === 0)));
   expect(told.length).toBe(42);
   expect(told.slice(40)).toEqual([
-    { why: 'for other reasons', isExcluded: true, count: 30, vms: [] },
-    { why: 'for other reasons', isExcluded: false, count: 90, vms: [] },
+    { message: 'for other reasons', isExcluded: true, count: 30, vms: [] },
+    { message: 'for other reasons', isExcluded: false, count: 90, vms: [] },
   ]);
 });
 
 test('a long reason is cut, and the first of many names are reported', () => {
   const vms = Array.from({ length: 100 }, (_, n) => `shop/vm-${n}`);
-  const [told] = inShort([{ why: 'x'.repeat(10_000), isExcluded: false, count: 500, vms }]);
-  expect(told).toMatchObject({ why: 'x'.repeat(300), count: 500 });
+  const [told] = inShort([{ message: 'x'.repeat(10_000), isExcluded: false, count: 500, vms }]);
+  expect(told).toMatchObject({ message: 'x'.repeat(300), count: 500 });
   expect(told!.vms).toEqual(vms.slice(0, 40));
 });

@@ -108,7 +108,7 @@ describe('a VM that is to be removed by name', () => {
     ['unmanaged', { unmanaged: {} }],
     ['proactive', { proactive: {} }],
   ])('does not come back if healing has deleted it already, under %s scale-in', (_kind, scaleInStrategy) => {
-    const cycle = { vm: 'web-2', uid: 'uid-of-web-2', attempt: 1, phase: 'Provisioning', why: 'sick' } as const;
+    const cycle = { vm: 'web-2', uid: 'uid-of-web-2', attempt: 1, phase: 'Provisioning', message: 'sick' } as const;
     const run = { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: '' } } as const;
     const startedAt = new Date(quiet.now).toISOString();
     const empty = plan(aPool({ autohealing: {} }), three).healing.state;
@@ -120,7 +120,7 @@ describe('a VM that is to be removed by name', () => {
   });
 
   test('makes no surplus of a VM that is being replaced meanwhile', () => {
-    const cycle = { vm: 'web-3', uid: 'gone', attempt: 1, phase: 'Waiting', why: 'sick' } as const;
+    const cycle = { vm: 'web-3', uid: 'gone', attempt: 1, phase: 'Waiting', message: 'sick' } as const;
     const run = { state: 'Running', since: quiet.now } as const;
     const startedAt = new Date(quiet.now).toISOString();
     const empty = plan(aPool({ autohealing: {} }), three).healing.state;

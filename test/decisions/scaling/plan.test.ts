@@ -62,7 +62,7 @@ describe('a VM that is gone while a batch holds its name', () => {
         batches,
         burst: 250,
       }).healing.begin;
-    expect(healing('another')).toMatchObject([{ sick: { name: 'web-3' } }]);
+    expect(healing('another')).toMatchObject([{ unhealthyVm: { name: 'web-3' } }]);
     expect(healing('uid-of-web-3')).toEqual([]);
   });
 });
@@ -180,7 +180,7 @@ describe('scale-in among VMs that the policy sees as equals', () => {
 
   test('takes a VM first that an undo has not brought back yet', () => {
     const at = '2026-01-01T00:00:00Z';
-    const halted = { kind: 'Undoing', by: 'drover', at, why: 'why' } as const;
+    const halted = { kind: 'Undoing', by: 'drover', at, reason: 'why' } as const;
     const rollout = { ...newRolloutState(REVISION, at), halted };
     const status = { replicas: 5, currentRevision: 'old', updateRevision: REVISION, rollout };
     const pool = { ...aPool({ replicas: 4 }), status };
@@ -242,7 +242,7 @@ describe('a VM with a name that the pool would not give', () => {
     } as const;
     expect(updateNeed(adopted, () => aVmi(adopted), target)).toEqual({
       need: 'excluded',
-      why: "its name does not match the pool's naming scheme",
+      message: "its name does not match the pool's naming scheme",
     });
   });
 });

@@ -61,7 +61,7 @@ describe('a protected VM', () => {
     const vms = [kept('web-1', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 }), aVm('web-2')];
     const pool = aPool({ replicas: 2, autohealing: {} });
     const planned = planPool({ ...quiet, pool, vms, burst: 250 });
-    expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-1' } }]);
+    expect(planned.healing.begin).toMatchObject([{ unhealthyVm: { name: 'web-1' } }]);
     const older = plan({ replicas: 2 }, [kept('web-1', { revision: 'old' }), aVm('web-2')]);
     expect(older.steps).toMatchObject([{ kind: 'update', batch: { vms: [{ name: 'web-1' }] } }]);
   });
@@ -133,7 +133,7 @@ describe('a pool with windows for scale-in', () => {
 
   test('begins only inside a window, says when it opens, and checks again then', () => {
     const planned = at('2026-06-01T12:00:00Z');
-    expect(planned).toMatchObject({ steps: [], wakeAt: opening });
+    expect(planned).toMatchObject({ steps: [], requeueAt: opening });
     expect(condition(planned)).toMatchObject({
       reason: 'WaitingForWindow',
       message: '1 VM stays that is more than the 1 wanted: the next window opens at 2026-06-01T22:00:00.000Z',
@@ -159,13 +159,13 @@ describe('a pool with windows for scale-in', () => {
       { kind: 'delete', because: 'Marked' },
     ]);
     expect(at('2026-06-01T12:00:00Z', []).steps).toMatchObject([{ kind: 'create' }]);
-    expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).wakeAt).toBeNull();
+    expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).requeueAt).toBeNull();
   });
 
   test('heals the VMs that wait for a window, and these come back', () => {
     const sick = aVm('web-2', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 });
     const planned = at('2026-06-01T12:00:00Z', [aVm('web-1'), sick], { autohealing: {} });
-    expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-2' } }]);
+    expect(planned.healing.begin).toMatchObject([{ unhealthyVm: { name: 'web-2' } }]);
     const cycles = planned.healing.state.cycles.map((cycle) => ({ ...cycle, phase: 'Provisioning' as const }));
     const again = planPool({
       ...quiet,

@@ -92,7 +92,7 @@ describe('a time that has passed', () => {
     expect(status).toMatchObject({
       lastMissed: {
         time: '2026-06-01T20:00:00Z',
-        why: 'no worker made its operation within startingDeadlineSeconds (3600)',
+        message: 'no worker made its operation within startingDeadlineSeconds (3600)',
       },
       nextScheduleTime: '2026-06-02T20:00:00Z',
     });
@@ -159,7 +159,7 @@ describe('an operation that still runs at the next time', () => {
     life.look('2026-06-01T14:30:00.001Z');
     expect(life.schedule.status!.lastMissed).toEqual({
       time: '2026-06-01T14:00:00Z',
-      why: expect.stringMatching(
+      message: expect.stringMatching(
         /^stop-\d+ was still in progress, and did not end within startingDeadlineSeconds/,
       ) as string,
     });

@@ -187,7 +187,7 @@ describe('the state of standby VMs', () => {
       backoffs: failed('FailedStandby', { allowance: 0 }),
     });
     expect(settled(found)).toEqual({});
-    expect(plan(paused, [running(1), running(2)], { vmiOf: lately }).wakeAt).toBe(quiet.now + 6_000);
+    expect(plan(paused, [running(1), running(2)], { vmiOf: lately }).requeueAt).toBe(quiet.now + 6_000);
     expect(settled(plan(paused, [running(1), running(2)], { vmiOf: lately }))).toEqual({ pause: ['web-1'] });
     expect(settled(plan(paused, [running(1)], { vmiOf: asPaused }))).toEqual({});
   });

@@ -68,8 +68,8 @@ describe('surplus standby VMs that stay are reported with the reason', () => {
 
 test('surplus standby VMs are checked again when a window opens, and leave then', () => {
   const strategy = { proactive: { windows } };
-  expect(plan([paused(2), paused(3)], strategy).wakeAt).toBe(Date.parse(OPENING));
-  expect(plan([paused(2)], strategy).wakeAt).toBeNull();
+  expect(plan([paused(2), paused(3)], strategy).requeueAt).toBe(Date.parse(OPENING));
+  expect(plan([paused(2)], strategy).requeueAt).toBeNull();
   expect(deleted(plan([paused(2), paused(3)], strategy, { now: OPENING }))).toHaveLength(1);
 });
 

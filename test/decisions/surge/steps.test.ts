@@ -154,7 +154,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     const plan = planned([late], { rollout: rolling({ startedAt: at(NOW - 800_000) }) });
     expect(plan.rollout).toMatchObject({
       phase: 'Failed',
-      state: { failures: [{ vm: 'web-5', why: 'it is extra, and has not been ready for 600 s' }] },
+      state: { failures: [{ vm: 'web-5', message: 'it is extra, and has not been ready for 600 s' }] },
     });
     expect(gone(plan)).toEqual(['web-5']);
   });
@@ -200,7 +200,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     const soon = planned([{ ...leaving, leavingSince: NOW - 10_000 }], {
       rollout: rolling({ startedAt: at(NOW - 800_000) }),
     });
-    expect(soon.wakeAt).toBe(NOW + 590_000);
+    expect(soon.requeueAt).toBe(NOW + 590_000);
   });
 
   test('is refused without slowing down a missing replica, and the other way round', () => {

@@ -101,13 +101,13 @@ describe('the progress of a live update', () => {
   });
 
   test("the outcome is KubeVirt's refusal, unless the VMI has the change already", () => {
-    const refused = { ...vm, spec: to(4).spec, restartRequired: { since: 0, why: 'CPU sockets' } };
-    expect(liveProgress(refused, vmi())).toEqual({ state: 'refused', why: 'CPU sockets' });
+    const refused = { ...vm, spec: to(4).spec, restartRequired: { since: 0, message: 'CPU sockets' } };
+    expect(liveProgress(refused, vmi())).toEqual({ state: 'refused', message: 'CPU sockets' });
     expect(liveProgress({ ...refused, spec: to(2).spec }, vmi())).toEqual({ state: 'done' });
-    const wordless = { ...refused, restartRequired: { since: 0, why: '' } };
+    const wordless = { ...refused, restartRequired: { since: 0, message: '' } };
     expect(liveProgress(wordless, vmi())).toEqual({
       state: 'refused',
-      why: expect.stringContaining('restart') as string,
+      message: expect.stringContaining('restart') as string,
     });
   });
 });

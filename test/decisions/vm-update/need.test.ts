@@ -62,7 +62,7 @@ function need({
 }
 
 const act = (what: UpdateAct): UpdateNeed => ({ need: 'act', act: what });
-const left = (why: string): UpdateNeed => ({ need: 'excluded', why });
+const left = (why: string): UpdateNeed => ({ need: 'excluded', message: why });
 const LIVE = left('it would be updated while it runs, which the pool does not allow');
 const LARGE = { disk: '20Gi' };
 const DISKS = left(
@@ -94,7 +94,7 @@ describe('a VM gets the least disruption that does the job, up to what the pool 
     ],
     [
       'sockets if KubeVirt waits for a restart already',
-      { to: { sockets: 2 }, vm: { restartRequired: { since: 0, why: '' } } },
+      { to: { sockets: 2 }, vm: { restartRequired: { since: 0, message: '' } } },
       { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
     ],
     [
@@ -226,7 +226,7 @@ describe('a batch that may only touch stopped VMs', () => {
       {
         from: { cores: 2, sockets: 1 },
         to: { sockets: 2 },
-        vm: { restartRequired: { since: 0, why: '' } },
+        vm: { restartRequired: { since: 0, message: '' } },
         vmi: { revision: revisionOf(aTemplate({ sockets: 1 })) },
       },
     ],
@@ -235,7 +235,7 @@ describe('a batch that may only touch stopped VMs', () => {
   test('writes to a VM without a VMI, and to a paused VM once it is resumed', () => {
     expect(need({ to: { cores: 2 }, limit: null, vmi: { pause: BY_USER } })).toEqual({
       need: 'deferred',
-      why: 'it is paused by a user',
+      message: 'it is paused by a user',
       until: null,
     });
     expect(need({ to: { cores: 2 }, limit: null, vmi: { deleting: true } })).toEqual(act('write'));
@@ -250,22 +250,22 @@ describe('a VM is left alone', () => {
     [
       'while a snapshot is taken',
       { vm: { operations: SNAPSHOT } },
-      { need: 'deferred', why: 'a snapshot of it (nightly) is taken', until: null },
+      { need: 'deferred', message: 'a snapshot of it (nightly) is taken', until: null },
     ],
     [
       'while it is paused',
       { vmi: { pause: BY_USER } },
-      { need: 'deferred', why: 'it is paused by a user', until: null },
+      { need: 'deferred', message: 'it is paused by a user', until: null },
     ],
     [
       'while it migrates',
       { vmi: { migration: { name: 'm', phase: 'Running', createdAt: 0 } } },
-      { need: 'deferred', why: 'it migrates (m)', until: null },
+      { need: 'deferred', message: 'it migrates (m)', until: null },
     ],
     [
       'while it is received',
       { vm: { runStrategy: 'WaitAsReceiver' } },
-      { need: 'deferred', why: 'it receives a migration', until: null },
+      { need: 'deferred', message: 'it receives a migration', until: null },
     ],
     [
       'under a name that no template is made for',

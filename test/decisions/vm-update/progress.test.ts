@@ -60,7 +60,7 @@ describe('the progress of a restart', () => {
       'KubeVirt has started the old spec again',
       fresh(1),
       { revision: OLD },
-      { state: 'refused', why: 'it was started with its old spec' },
+      { state: 'refused', message: 'it was started with its old spec' },
     ],
     [
       'its VMI was started from its new spec, and has another label',
@@ -68,14 +68,14 @@ describe('the progress of a restart', () => {
       { revision: OLD, startGeneration: 7 },
       {
         state: 'failed',
-        why: `its VMI was started from its spec and has the label drover.dev/revision: ${OLD}, which something else must have set`,
+        message: `its VMI was started from its spec and has the label drover.dev/revision: ${OLD}, which something else must have set`,
       },
     ],
     [
       'its VMI was started from an earlier spec',
       fresh(1, { generation: 7 }),
       { revision: null, startGeneration: 6 },
-      { state: 'refused', why: 'it was started with its old spec' },
+      { state: 'refused', message: 'it was started with its old spec' },
     ],
     ['its VMI is not ready', fresh(1, DOWN), { ready: false }, { state: 'waiting', for: 'it to be ready (Starting)' }],
     [
@@ -136,9 +136,9 @@ describe('the progress of a live update', () => {
     ['KubeVirt is at it', fresh(1), { cpu: sockets(1) }, { state: 'waiting', for: 'KubeVirt to ask for 2 sockets' }],
     [
       'KubeVirt will not',
-      fresh(1, { restartRequired: { since: null, why: 'too many' } }),
+      fresh(1, { restartRequired: { since: null, message: 'too many' } }),
       { cpu: sockets(1) },
-      { state: 'refused', why: 'too many' },
+      { state: 'refused', message: 'too many' },
     ],
     ['the VMI has gone', fresh(1), { deleting: true }, { state: 'waiting', for: 'its VMI to start (Running)' }],
   ])('%s', (_what, vm, vmi, expected) => {
@@ -214,8 +214,8 @@ describe('the progress of a migration that gives a VMI a new pod', () => {
       { state: 'waiting', for: 'its migration (Pending; a ResourceQuota rejects its pod)' },
     ],
     ['it is over, and the VMI tells of its old pod', tried(2, 'Succeeded'), { state: 'waiting', for: 'its migration' }],
-    ['it has failed', tried(2, 'Failed', 'no node'), { state: 'failed', why: 'its migration has failed: no node' }],
-    ['it has failed, nobody says why', tried(3, 'Failed'), { state: 'failed', why: 'its migration has failed' }],
+    ['it has failed', tried(2, 'Failed', 'no node'), { state: 'failed', message: 'its migration has failed: no node' }],
+    ['it has failed, nobody says why', tried(3, 'Failed'), { state: 'failed', message: 'its migration has failed' }],
     [
       'it has just failed, nobody says why yet',
       { evacuation: { ...tried(2, 'Failed').evacuation, endedAt: NOW - 1_000 } },

@@ -109,7 +109,7 @@ testOneOf({
     expect(await restart.result()).toMatchObject({
       phase: 'Failed',
       done: [`${namespace}/web-2`],
-      failed: [{ vm: `${namespace}/web-1`, why }],
+      failed: [{ vm: `${namespace}/web-1`, message: why }],
     });
     await (await TestDrain.in(fleet(), namespace)).evict('web-1');
     await until(async () =>

@@ -42,7 +42,7 @@ test('a pause by a user holds unhealthy and waiting VMs, and names the user; res
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting', nextAt: expect.any(String) as string });
   const [cycle] = (await pool.healing()).cycles;
-  await pool.pool.heal({ action: 'pause' }, { why: 'the storage is being moved' });
+  await pool.pool.heal({ action: 'pause' }, { reason: 'the storage is being moved' });
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({
       status: 'True',
@@ -73,8 +73,8 @@ test('now ends a delay, skip ends a cycle, and each names the requester', async 
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase: 'Waiting' });
-  await pool.pool.heal({ action: 'skip', vms: ['web-2'] }, { why: 'it is known' });
-  await pool.untilFinished(2, { end: 'Skipped', why: `skipped by ${await userOf(fleet().kube)} (it is known)` });
+  await pool.pool.heal({ action: 'skip', vms: ['web-2'] }, { reason: 'it is known' });
+  await pool.untilFinished(2, { end: 'Skipped', message: `skipped by ${await userOf(fleet().kube)} (it is known)` });
   // The pool fills the skipped VM's number itself.
   await pool.pool.until({ readyReplicas: 3 });
 });
@@ -123,7 +123,7 @@ soakTest('a pool that shrinks during a delay keeps its healthy VMs', async () =>
   const pool = await waiting(2);
   const before = [await pool.uid(1), await pool.uid(3)];
   await pool.pool.patch({ replicas: 2 });
-  await pool.untilFinished(2, { end: 'Left', why: 'the pool needs fewer VMs now' });
+  await pool.untilFinished(2, { end: 'Left', message: 'the pool needs fewer VMs now' });
   await pool.pool.until({ replicas: 2, readyReplicas: 2 });
   expect([await pool.uid(1), await pool.uid(3)]).toEqual(before);
   await cancelled(pool, 2);
@@ -262,7 +262,7 @@ soakTest('a cycle that is cancelled counts as skipped', async () => {
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
   await pool.attempt(1).cancel();
-  await pool.untilFinished(1, { end: 'Skipped', why: 'its workflow was cancelled' });
+  await pool.untilFinished(1, { end: 'Skipped', message: 'its workflow was cancelled' });
   await pool.pool.until({ readyReplicas: 2 });
 });
 

@@ -65,7 +65,7 @@ testOneOf({
     // It never works on a corrupt disk: drover must not delete the disk, and another VM would fare no better.
     await pool.corrupt(1);
     const why = expect.stringContaining('3 replacements on the same disks') as string;
-    await pool.untilFinished(1, { end: 'GivenUp', why });
+    await pool.untilFinished(1, { end: 'GivenUp', message: why });
     expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
     const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
     await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', {
@@ -110,7 +110,7 @@ testOneOf({
       await pool.untilFinished(2, {
         attempts: 1,
         end: 'Healed',
-        why: expect.stringContaining('2 starts in a row have failed') as string,
+        message: expect.stringContaining('2 starts in a row have failed') as string,
       });
       expect((await pool.healing()).finished.length).toBe(1);
     },
@@ -280,7 +280,7 @@ soakTest('a VM that has been failing to start for long is replaced, however few 
   await pool.untilFinished(1, {
     attempts: 1,
     end: 'Healed',
-    why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
+    message: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
   });
 });
 

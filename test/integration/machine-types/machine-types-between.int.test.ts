@@ -85,7 +85,7 @@ test('a VM that a user changes just before its patch is left, and taken up like 
   const transition = await typedVms.change();
   await transition.until({
     patched: 1,
-    skipped: [{ why: 'its machine type was changed meanwhile', vms: [typedVms.key('vm')] }],
+    skipped: [{ message: 'its machine type was changed meanwhile', vms: [typedVms.key('vm')] }],
   });
   expect([await typedVms.type('vm'), await typedVms.record('vm')]).toEqual(['pc-q35-rhel9.2.0', undefined]);
   await typedVms.setType('vm', OLD);
@@ -195,7 +195,7 @@ soakTest(
     await transition.until({
       phase: 'Waiting',
       counts: { waiting: 1 },
-      skipped: [{ why, isExcluded: false, vms: [typedVms.key('vm')] }],
+      skipped: [{ message: why, isExcluded: false, vms: [typedVms.key('vm')] }],
     });
     expect(await typedVms.mark('vm')).toBe(transition.id);
     await setAlias(fleet(), NEW);
@@ -228,7 +228,7 @@ soakTest(
     other = first.id;
     const second = await typedVms.change({ scope: { names: ['vm'] } });
     const why = `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`;
-    await second.until({ counts: { deferred: 1 }, skipped: [{ why, vms: [typedVms.key('vm')] }] });
+    await second.until({ counts: { deferred: 1 }, skipped: [{ message: why, vms: [typedVms.key('vm')] }] });
     expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
     await first.handle.terminate();
     await second.until({ counts: { deferred: 0, waiting: 1 }, skipped: [] });
@@ -281,7 +281,7 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
     phase: 'Failed',
     patched: 1,
     failures: 1,
-    failed: [{ vm: typedVms.key('bad'), why: denied }],
+    failed: [{ vm: typedVms.key('bad'), message: denied }],
   });
   expect(await typedVms.type('good')).toBe('q35');
 });
@@ -300,7 +300,7 @@ test('a VM whose label can no longer be removed is reported, and holds up no oth
   await transition.until({
     phase: 'Waiting',
     failures: 1,
-    failed: [{ vm: typedVms.key('vm'), why }],
+    failed: [{ vm: typedVms.key('vm'), message: why }],
     counts: { waiting: 1, done: 0 },
   });
   const tries = patches;
@@ -377,7 +377,7 @@ test('patches whose answers are lost are made once, and counted once; a permanen
     phase: 'Failed',
     patched: 2,
     failures: 1,
-    failed: [{ vm: typedVms.key('bad'), why: 'the test answers 422' }],
+    failed: [{ vm: typedVms.key('bad'), message: 'the test answers 422' }],
   });
   for (const name of ['lost', 'busy']) {
     expect(await typedVms.type(name)).toBe('q35');

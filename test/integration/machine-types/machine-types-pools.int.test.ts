@@ -54,7 +54,7 @@ test("a pool's template is changed, unless some of its VMs were not chosen, and 
   const part = await (await typedVms.change({ scope: { names: ['web-1'] } })).result();
   expect(part).toMatchObject({ phase: 'Complete', patched: 0, counts: { excluded: 1 } });
   expect(part.skipped).toMatchObject([
-    { why: expect.stringContaining(`pool ${typedVms.key('web')} has VMs that were not chosen`), isExcluded: true },
+    { message: expect.stringContaining(`pool ${typedVms.key('web')} has VMs that were not chosen`), isExcluded: true },
   ]);
   expect(await templateType(typedVms)).toBe(OLD);
 
@@ -90,7 +90,7 @@ test('a pool whose template cannot be changed is reported as failed once, its VM
     phase: 'Failed',
     patched: 1,
     failures: 1,
-    failed: [{ vm: `pool ${typedVms.key('web')}`, why: expect.stringContaining('the test answers 422') }],
+    failed: [{ vm: `pool ${typedVms.key('web')}`, message: expect.stringContaining('the test answers 422') }],
   });
   expect(await typedVms.type('web-1')).toBe(OLD);
 });
@@ -106,7 +106,7 @@ soakTest(
     await transition.until({
       phase: 'Waiting',
       counts: { inPools: 2 },
-      skipped: [{ why: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
+      skipped: [{ message: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
     });
     expect(await templateType(typedVms)).toBeUndefined();
     expect(await typedVms.vmis()).toEqual(vmis);
@@ -123,7 +123,7 @@ soakTest('a pool that leaves restarts to users is waited for, which is reported'
   await transition.until({
     phase: 'Waiting',
     counts: { inPools: 1 },
-    skipped: [{ why: `its pool ${typedVms.key('web')} leaves restarts to its owner` }],
+    skipped: [{ message: `its pool ${typedVms.key('web')} leaves restarts to its owner` }],
   });
   await typedVms.power('web-1', 'stop');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
@@ -166,7 +166,7 @@ test('a pool changed by one transition is skipped by others until that ends; an 
     counts: { deferred: 2 },
     skipped: [
       {
-        why: `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`,
+        message: `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`,
         count: 2,
       },
     ],

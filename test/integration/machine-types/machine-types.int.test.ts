@@ -304,8 +304,8 @@ testOneOf({
       const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
       const transition = await typedVms.change({ restartNow: true });
       const first = await vmis.next();
-      await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
-      const paused = { phase: 'Paused', paused: { by: 'bob', why: 'lunch' } };
+      await transition.handle.signal(pause, { by: 'bob', reason: 'lunch' });
+      const paused = { phase: 'Paused', paused: { by: 'bob', reason: 'lunch' } };
       await transition.until({ ...paused, inProgress: [typedVms.key(first)] });
       await vmis.letGo(first);
       await transition.until({ ...paused, inProgress: [], restarted: 1 });
@@ -329,7 +329,7 @@ testOneOf({
       const transition = await typedVms.change({ restartNow: true });
       await vmis.next();
       await transition.handle.cancel();
-      const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
+      const aborted = { by: 'unknown', reason: 'its cancellation was requested in Temporal' };
       await transition.until({ aborted });
       await vmis.letGo();
       const result = await transition.result();
@@ -343,13 +343,13 @@ test('a pause of any content pauses the transition, which still answers', async 
   const typedVms = await TypedVms.of(fleet(), { db: {} });
   const transition = await typedVms.change({ restartNow: false });
   for (const [what, why] of [
-    [{ by: 5, why: { no: 'words' } }, null],
+    [{ by: 5, reason: { no: 'words' } }, null],
     ['lunch', 'lunch'],
     [null, null],
-    [{ why: '*lunch*' }, '*lunch*'],
+    [{ reason: '*lunch*' }, '*lunch*'],
   ] as const) {
     await transition.handle.signal('pause', what);
-    await transition.until({ phase: 'Paused', paused: { by: 'unknown', why } });
+    await transition.until({ phase: 'Paused', paused: { by: 'unknown', reason: why } });
   }
   await transition.handle.signal(abort);
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
@@ -365,7 +365,7 @@ soakTest('a VMI that does not come up ends the restarts: no more begin, and it i
     patched: 3,
     restarted: 0,
     failures: 1,
-    failed: [{ vm: expect.any(String), why: expect.stringContaining('not ready in time') }],
+    failed: [{ vm: expect.any(String), message: expect.stringContaining('not ready in time') }],
   });
   expect(result.counts.toRestart).toBe(2);
 });
@@ -381,7 +381,7 @@ soakTest('a VMI that is ready but has an old type again has failed', async () =>
     patched: 1,
     restarted: 0,
     failures: 1,
-    failed: [{ vm: typedVms.key('vm'), why: `it came back with ${OLD}` }],
+    failed: [{ vm: typedVms.key('vm'), message: `it came back with ${OLD}` }],
   });
   expect(await typedVms.mark('vm')).toBeUndefined();
 });
@@ -414,7 +414,9 @@ soakTest('a VM of another transition is skipped, which is named, and taken over 
   await second.until({
     skipped: [
       {
-        why: expect.stringContaining(`operation ${typedVms.namespace}/${first.operation.key.name} is at work on it`),
+        message: expect.stringContaining(
+          `operation ${typedVms.namespace}/${first.operation.key.name} is at work on it`,
+        ),
         vms: [typedVms.key('vm')],
       },
     ],

@@ -13,8 +13,8 @@ import {
 import { steer } from '../../../clients/operations/find-operation.ts';
 import type { ChangeNeed } from '../../../decisions/annotations/noted-change.ts';
 import { changesOf } from '../../../decisions/changes/note.ts';
-import { askedBy } from '../../../decisions/operations/asked-by.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
+import { specRequester } from '../../../decisions/operations/spec-requester.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -146,7 +146,7 @@ test('an object controls its run: paused, aborted and deleted, whatever signals 
   await next.delete();
   await later.letGo();
   const handle = fleet().temporal.client.workflow.getHandle(next.runId);
-  expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { why: 'the operation was deleted' } });
+  expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { reason: 'the operation was deleted' } });
 });
 
 test('no VM is begun with outside of the windows, whichever the action; inside of one, all is as without', async () => {
@@ -166,7 +166,8 @@ test('no VM is begun with outside of the windows, whichever the action; inside o
   ] as const)
     waiting.push(await make(vms, { ...closed, ...spec }, { name: `w-${waiting.length}` }));
   const why = expect.stringMatching(/^the next window opens at \d{4}-02-29T01:00:00.000Z$/) as string;
-  for (const operation of waiting) await operation.until({ waits: expect.arrayContaining([{ why }]) as unknown });
+  for (const operation of waiting)
+    await operation.until({ waits: expect.arrayContaining([{ message: why }]) as unknown });
   for (const operation of waiting) await operation.stands('Waiting');
   await expect(waiting[0]!.set({ windows: [] })).rejects.toThrow(/may change only paused, aborted/);
   const open = await make(vms, {
@@ -224,7 +225,9 @@ test('VMs in pods of an earlier KubeVirt are migrated once, though their worker 
   const { status } = (await operation.read())!;
   expect(status).toMatchObject({
     vms: { chosen: 4, done: 3, failed: 0, open: 0, excluded: 1 },
-    waits: [{ why: expect.stringMatching(/^KubeVirt can't migrate it: /) as string, names: ['fixed'], excluded: true }],
+    waits: [
+      { message: expect.stringMatching(/^KubeVirt can't migrate it: /) as string, names: ['fixed'], excluded: true },
+    ],
   });
   expect(await moved()).toEqual(namesUpTo('vm', 3));
   expect(await vms.vmis()).toEqual(before);
@@ -235,7 +238,7 @@ test('VMs in pods of an earlier KubeVirt are migrated once, though their worker 
   const second = await make(vms, { action: 'Migrate', vms: { names: ['newer'] } }, { name: 'second' });
   await second.stands('VmsFailed');
   expect((await second.read())!.status!.failures).toEqual([
-    { vm: 'newer', why: expect.stringMatching(/^its migration has failed: ./) as string },
+    { vm: 'newer', message: expect.stringMatching(/^its migration has failed: ./) as string },
   ]);
   expect(await moved()).toEqual(['newer', ...namesUpTo('vm', 3)]);
 });
@@ -361,7 +364,7 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   await undo.stands('Complete');
   expect((await undo.read())!.status).toMatchObject({
     vms: { chosen: 6, done: 5, excluded: 1 },
-    waits: [{ why: expect.stringContaining('it was changed since') as string, excluded: true, vms: 1 }],
+    waits: [{ message: expect.stringContaining('it was changed since') as string, excluded: true, vms: 1 }],
   });
   expect(await models()).toBe(`host-passthrough${' none'.repeat(5)}`);
   for (const name of names) expect((await specOf(vms, name)).metadata.labels ?? {}).not.toHaveProperty('tier');
@@ -714,7 +717,7 @@ test('a user cannot have drover do what that user may not do', async () => {
   await change(ada.kube, { paused: false });
   const theirs = () => fleet().kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name: 'theirs' });
   await steer(eve.kube, await theirs(), { paused: true }, 'lunch');
-  expect(askedBy((await theirs()).metadata)).toBe(eve.username);
+  expect(specRequester((await theirs()).metadata)).toBe(eve.username);
   const annotations = { [REQUESTED_BY_ANNOTATION]: `${ada.username} 3` };
   await expect(
     eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { metadata: { annotations } }),

@@ -25,8 +25,16 @@ test('a user who starts a workflow of a pool by hand has none of its VMs replace
   const key = { kind: 'VirtualMachinePool', namespace, name: 'web', uid: metadata.uid };
   const startedAt = new Date().toISOString();
   const target = { name: 'web-1', uid: vm.metadata.uid };
-  const sick = { ...target, attempt: 1, why: 'made up', rules: {}, holdsData: false, earlyEnds: 9, failingSince: 1 };
-  const heal = { ref, key, attempt: { sick, startedAt, skipDelay: true } };
+  const unhealthyVm = {
+    ...target,
+    attempt: 1,
+    message: 'made up',
+    rules: {},
+    holdsData: false,
+    earlyExits: 9,
+    failingSince: 1,
+  };
+  const heal = { ref, key, attempt: { unhealthyVm, startedAt, skipDelay: true } };
   const update = (n: number, act: string) => ({
     ref,
     key,

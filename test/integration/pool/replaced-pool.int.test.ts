@@ -11,7 +11,7 @@ test('a pool that replaces another, whose deletion no worker has seen, begins wi
   const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
   await old.change(badTemplate(2));
   await old.untilSaid({ Progressing: 'Failed' });
-  await old.request('pause', { why: 'incident 42' });
+  await old.request('pause', { reason: 'incident 42' });
   await old.heal({ action: 'pause' });
   await old.untilSaid({ Paused: 'PausedByUser', HealingSuspended: 'PausedByUser' });
   const { runId } = await old.workflow.describe();

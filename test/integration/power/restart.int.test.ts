@@ -101,7 +101,7 @@ soakTest('a VM that is not ready in time stops the run, and the others are left 
   const result = await (await vms.restart({ deadlineMs: 1_500 })).result();
   expect(result).toMatchObject({ phase: 'Failed', done: [], open: 3, inProgress: [] });
   expect(result.failed).toEqual([
-    { vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string },
+    { vm: expect.any(String) as string, message: expect.stringContaining('not ready in time') as string },
   ]);
   expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 1]);
 
@@ -139,12 +139,12 @@ soakTest(
     expect((await restart.progress()).skipped).toEqual(
       expect.arrayContaining([
         {
-          why: 'it is paused by a user',
+          message: 'it is paused by a user',
           isExcluded: false,
           count: 2,
           vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
         },
-        { why: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
+        { message: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
       ]),
     );
     await vms.vmiPower('paused', 'unpause');
@@ -152,7 +152,7 @@ soakTest(
     expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
     expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
     expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
-      why: 'it is paused by a user',
+      message: 'it is paused by a user',
       vms: [vms.key('stays')],
     });
     expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, exempt: 0, off: 0, stops: 0 });
@@ -168,8 +168,8 @@ testOneOf({
     const restart = await vms.restart();
     const name = await vmis.next();
     const first = vms.key(name);
-    await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
-    await restart.until({ phase: 'Paused', inProgress: [first], done: [], paused: { by: 'bob', why: 'lunch' } });
+    await restart.handle.signal(pause, { by: 'bob', reason: 'lunch' });
+    await restart.until({ phase: 'Paused', inProgress: [first], done: [], paused: { by: 'bob', reason: 'lunch' } });
     await vmis.letGo(name);
     await restart.until({ phase: 'Paused', inProgress: [], done: [first] });
     const { historyLength } = await restart.handle.describe();
@@ -187,7 +187,7 @@ testOneOf({
       phase: 'Aborted',
       inProgress: [],
       done: [first, second],
-      aborted: { by: 'unknown', why: null },
+      aborted: { by: 'unknown', reason: null },
     });
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 1, 1]);
   },
@@ -197,7 +197,7 @@ testOneOf({
     const restart = await vms.restart();
     const first = vms.key(await vmis.next());
     await restart.handle.cancel();
-    const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
+    const aborted = { by: 'unknown', reason: 'its cancellation was requested in Temporal' };
     await restart.until({ aborted, done: [] });
     await vmis.letGo();
     expect(await restart.result()).toMatchObject({ phase: 'Aborted', inProgress: [], done: [first], aborted });

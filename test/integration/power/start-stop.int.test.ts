@@ -103,7 +103,7 @@ soakTest('a VM that is not ready in time ends a start, and the others are not st
   const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), shape));
   const result = await (await vms.power('Start', namesUpTo('vm', 3), { deadlineMs: 1_500 })).result();
   expect(result).toMatchObject({ phase: 'Failed', done: [], open: 2 });
-  expect(result.failed).toMatchObject([{ why: expect.stringContaining('not ready in time') as string }]);
+  expect(result.failed).toMatchObject([{ message: expect.stringContaining('not ready in time') as string }]);
   expect(Object.keys(await vms.vmis())).toHaveLength(1);
 });
 

@@ -60,7 +60,7 @@ test.each([
   const pool = await aPool({ failureThreshold: 2, onFailure });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: reason, Degraded: reason });
-  expect((await pool.status()).rollout!.halted!.why).toBe(
+  expect((await pool.status()).rollout!.halted!.reason).toBe(
     'the check of step 1 of 1 has failed: 0.5 is less than 1, 2 times in a row',
   );
   expect(await pool.running(next)).toHaveLength(onFailure === 'Undo' ? 0 : 1);
@@ -131,7 +131,7 @@ test('a rollout whose Job fails is undone, and a Job that nobody waits for is de
   const [, next] = await Promise.all([failing, promoted].map((pool) => pool.change(templateOf({ cores: 2 }))));
   const name = await endJob(failing, 'Failed');
   await failing.untilSaid({ Progressing: 'Undone' });
-  expect((await failing.status()).rollout!.halted!.why).toContain(`Job ${name} has failed: BackoffLimitExceeded`);
+  expect((await failing.status()).rollout!.halted!.reason).toContain(`Job ${name} has failed: BackoffLimitExceeded`);
   await promoted.untilSaid({ Progressing: 'WaitingForCheck' });
   await until(async () =>
     expect((await fleet().kube.list(Jobs, { namespace: promoted.namespace })).items).toHaveLength(1),

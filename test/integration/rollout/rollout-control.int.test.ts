@@ -18,7 +18,7 @@ const held = ({ namespace }: TestPool): Promise<HeldVmis> => HeldVmis.of(fleet()
 
 describe('a pause', () => {
   test('lets the VM in progress come back and starts no other, while the pool still scales', async () => {
-    const asked = { why: 'lunch' };
+    const asked = { reason: 'lunch' };
     const pool = await aPool();
     const before = await pool.vmiUids();
     const vmis = await held(pool);
@@ -99,7 +99,7 @@ describe('abort', () => {
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const before = await pool.vmiUids();
-    await pool.request('abort', { why: 'too slow' });
+    await pool.request('abort', { reason: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
     expect((await pool.condition('Progressing'))!.message).toContain('too slow');
     // Neither a further request nor a change outside the template revives the rollout.

@@ -49,7 +49,7 @@ describe('a running worker with', () => {
   describe("the pool's workflow, ended from outside and started again,", () => {
     test('knows that a user has paused, and which one', async () => {
       const pool = await aPool();
-      await pool.request('pause', { why: 'lunch' });
+      await pool.request('pause', { reason: 'lunch' });
       await pool.untilSaid({ Paused: 'PausedByUser' });
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'Paused' });
@@ -58,7 +58,7 @@ describe('a running worker with', () => {
         readyReplicas: 4,
         updatedReplicas: 0,
         updateRevision: next,
-        rollout: { paused: { why: 'lunch' } },
+        rollout: { paused: { reason: 'lunch' } },
       });
       expect(await pool.running(first)).toEqual(namesUpTo('web', 4));
       await pool.request('resume');
@@ -185,7 +185,7 @@ describe('a running worker with', () => {
       await setNeverReady('true');
       await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
       expect((await pool.status()).rollout!.failures).toMatchObject([
-        { vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
+        { vm: canary, message: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
       ]);
       await pool.request('resume');
       await pool.untilSaid({ Degraded: 'NoFailures' });
@@ -240,7 +240,7 @@ test('a VMI whose new labels the API server refuses fails its VM in these words'
   const pool = await aPool();
   await pool.change(templateOf({ labels: { tier: 'front' } }));
   await pool.untilSaid({ Progressing: 'Failed' });
-  const whys = (await pool.status()).rollout!.failures.map(({ why }) => why);
+  const whys = (await pool.status()).rollout!.failures.map(({ message: why }) => why);
   expect(new Set(whys)).toEqual(new Set(['metadata.labels: no such label here']));
 });
 

@@ -409,7 +409,7 @@ describe('disruption', () => {
       await pool.change(templateOf(disks('2Gi')));
       await pool.untilSaid({ Progressing: 'Failed' });
       expect((await pool.status()).rollout?.failures).toMatchObject([
-        { vm: 'web-1', why: expect.stringMatching(/^it cannot be deleted: .*this VM is protected/) },
+        { vm: 'web-1', message: expect.stringMatching(/^it cannot be deleted: .*this VM is protected/) },
       ]);
       await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
       expect(await allUids(pool)).toEqual(before);

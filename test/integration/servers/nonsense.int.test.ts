@@ -50,7 +50,7 @@ const NONSENSE: unknown[][] = [
       vm: {},
       full: 'no',
       by: 1,
-      why: [],
+      reason: [],
     },
   ],
   [{ n: 1, outcomes: [null], vm: 'web-1', attempt: '1', outcome: { end: 'Removed' }, seen: 'x' }],

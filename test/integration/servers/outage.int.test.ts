@@ -63,12 +63,12 @@ test('a dashboard says that the API server is away, and then shows what has happ
   const squares = (): unknown[] => [...(page.viewer.cells.get(`pool/${namespace}/web`)?.keys() ?? [])].toSorted();
   await until(async () => expect(squares()).toEqual(['web-1', 'web-2']));
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
-  await until(async () => expect(page.session).toMatchObject({ state: 'reconnecting', why: expect.any(String) }));
+  await until(async () => expect(page.session).toMatchObject({ state: 'reconnecting', message: expect.any(String) }));
   expect(squares()).toEqual(['web-1', 'web-2']);
   await fleet().stack.restart('kube-apiserver');
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(squares()).toEqual(['web-1', 'web-2', 'web-3']));
-  await until(async () => expect(page.session).toMatchObject({ state: 'live', why: null }));
+  await until(async () => expect(page.session).toMatchObject({ state: 'live', message: null }));
 });
 
 test('an etcd that is restored under a running worker makes and deletes nothing, and the next change is seen in seconds', async () => {

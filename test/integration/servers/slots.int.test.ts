@@ -27,7 +27,7 @@ test('restarts and machine type transitions that wait take none either', async (
   await aSecondLater();
   const operation = await TestOperation.make(fleet().kube, namespace, { vms: { names: ['paused'] } });
   const restart = fleet().temporal.client.workflow.getHandle(operation.runId);
-  const skipped = [{ why: 'it is paused by a user' }];
+  const skipped = [{ message: 'it is paused by a user' }];
   await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ skipped }));
 
   await fleet().createPool(namespace, 'web', { replicas: 3 });

@@ -121,7 +121,7 @@ export class BatchGuarantees extends Check {
         this.broken('G9', `${twice.name} is in batch ${held.n} of ${key.name} and in batch ${batch.n}`);
     }
     for (const { args } of this.#open('healVm')) {
-      const { sick } = (args[0] as HealVmInput).attempt;
+      const { unhealthyVm: sick } = (args[0] as HealVmInput).attempt;
       if (uids.has(sick.uid))
         this.broken('G5', `${sick.name} is in batch ${batch.n} of ${key.name}, and is being healed`);
     }
@@ -133,7 +133,7 @@ export class BatchGuarantees extends Check {
     );
   }
 
-  #checkHealed({ attempt: { sick } }: HealVmInput): void {
+  #checkHealed({ attempt: { unhealthyVm: sick } }: HealVmInput): void {
     for (const run of this.#open('updateBatch')) {
       const { key, batch } = run.args[0] as UpdateBatchInput;
       if (batch.vms.some((vm) => vm.uid === sick.uid && this.#holds(run, vm)))
@@ -185,7 +185,9 @@ export class BatchGuarantees extends Check {
     outcomes: readonly UpdateOutcome[],
     held: ReadonlyMap<string, BegunVm> | undefined,
   ): void {
-    const late = outcomes.filter(({ end, why = '' }) => end === 'Failed' && why.startsWith('not ready in time'));
+    const late = outcomes.filter(
+      ({ end, message: why = '' }) => end === 'Failed' && why.startsWith('not ready in time'),
+    );
     for (const { vm } of late) {
       const tookMs = this.now - (held?.get(vm)?.at ?? batch.startedAt);
       if (tookMs < deadlineMs)

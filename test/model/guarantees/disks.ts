@@ -52,7 +52,7 @@ export class DiskGuarantees extends PoolCheck {
     const rules = pool?.spec.autohealing;
     // A VMI that ends sooner counts as a failed start.
     const hasRun = vm.longestRunMs > (pool?.spec.rollout?.minReadySeconds ?? 0) * 1000;
-    if (vm.deletedBy === 'removeSickVm' && hasRun && rules?.preserveStorage !== false)
+    if (vm.deletedBy === 'removeUnhealthyVm' && hasRun && rules?.preserveStorage !== false)
       this.broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
     const isOffline = pool?.spec.scaleInStrategy?.proactive?.statePreservation === 'Offline';
     if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool))

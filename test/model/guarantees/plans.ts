@@ -72,7 +72,10 @@ export class PlanGuarantees extends Check {
   }
 
   /** Checks that a rollout which does nothing, and will not by itself, says why. */
-  #checkWaits({ steps, rollout, wakeAt, healing }: PoolPlanned, { pool, batches, inProgress }: PoolPlanInput): void {
+  #checkWaits(
+    { steps, rollout, requeueAt: wakeAt, healing }: PoolPlanned,
+    { pool, batches, inProgress }: PoolPlanInput,
+  ): void {
     const { phase, waits } = rollout;
     const isOpen = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing';
     const isBusy = steps.length > 0 || batches.length > 0 || healing.state.cycles.length > 0;
@@ -106,7 +109,7 @@ export class PlanGuarantees extends Check {
     // Claims of places are written by others, and may change what is told.
     if ((pool.status?.disruptedVMs ?? []).length > 0) return;
     // A plan that is due again at once may have more to tell.
-    if (plan.status === null || plan.wakeAt === now || plan.steps.some(({ kind }) => kind === 'update')) return;
+    if (plan.status === null || plan.requeueAt === now || plan.steps.some(({ kind }) => kind === 'update')) return;
     const { status, rollout, healing } = plan;
     const again = containedPlan({
       ...input,

@@ -38,7 +38,7 @@ export class RemovedVmGuarantees extends PoolCheck {
     if (resource !== VirtualMachines || before === undefined || !isByWorker(call)) return;
     if (isDeletion(before, after)) this.#deleted(before);
     else if (after !== undefined && isRemoved(after) && !isRemoved(before)) {
-      if (activityNow() === 'removeSickVm') this.#healed(before);
+      if (activityNow() === 'removeUnhealthyVm') this.#healed(before);
       else this.#leaves(before, 'halted to leave');
     }
   }
@@ -49,7 +49,7 @@ export class RemovedVmGuarantees extends PoolCheck {
     if (isSetKind(owner?.kind)) return;
     if (owner?.kind !== 'VirtualMachinePool') return this.broken('G4', `${name} is deleted, and is no pool's`);
     const activity = activityNow();
-    if (activity === 'removeSickVm') this.#healed(vm);
+    if (activity === 'removeUnhealthyVm') this.#healed(vm);
     // A batch replaces its VMs, which the budget allows or not.
     else if (activity !== 'removeVms') this.#leaves(vm, 'deleted');
   }

@@ -44,7 +44,7 @@ const anyDelays = (...more: string[]): fc.Arbitrary<Record<string, number>> =>
         'haltVms',
         'createVms',
         'updateVms',
-        'removeSickVm',
+        'removeUnhealthyVm',
         'removeVms',
         'changePower',
         'patchMachineTypes',

@@ -30,7 +30,7 @@ test.each([500, 503, 429])('a VM that a webhook refuses with %i fails its update
     const hasFailed = (): boolean => statusOf(world)?.rollout?.failures.length === 1;
     expect(await world.until(() => hasFailed() && isUpdated(world, 2)(), 5 * MINUTE_MS)).toBe(true);
     expect(statusOf(world)?.rollout?.failures).toMatchObject([
-      { vm: 'web-2', why: expect.stringContaining('denied the request') as unknown },
+      { vm: 'web-2', message: expect.stringContaining('denied the request') as unknown },
     ]);
   }),
 );

@@ -12,7 +12,7 @@ test('a pool that is recreated under its name begins with nothing of the old one
     const refusal = new KubeError(403, 'Forbidden', 'exceeded quota');
     const rollout = { maxFailures: 5, progressDeadlineSeconds: 30 };
     await begun(world, { replicas: 5, maxUnavailable: 1, autohealing: {}, rollout });
-    await world.people.rollout('web', 'pause', { why: 'incident 42' });
+    await world.people.rollout('web', 'pause', { reason: 'incident 42' });
     await world.people.heal('web', { action: 'pause' });
     world.refuse = (call) => (call.verb === 'create' && call.resource?.plural === 'virtualmachines' ? refusal : null);
     await world.people.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });

@@ -73,7 +73,7 @@ test('VMIs that never get the label of their revision restart once, and count as
     const hasFailed = (): boolean => statusOf(world)?.rollout?.halted !== undefined;
     expect(await world.until(hasFailed, 5 * MINUTE_MS)).toBe(true);
     await world.wait(10 * MINUTE_MS);
-    expect(statusOf(world)?.rollout?.failures[0]?.why).toContain('has the label drover.dev/revision: x');
+    expect(statusOf(world)?.rollout?.failures[0]?.message).toContain('has the label drover.dev/revision: x');
     expect([...starts.values()].every((count) => count === 1)).toBe(true);
   }));
 

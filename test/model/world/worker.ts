@@ -18,8 +18,8 @@ import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
-import type { Answer } from '../../../activities/rollout/checks/ask-prometheus.ts';
 import { createCheckActivities } from '../../../activities/rollout/checks/check-activities.ts';
+import type { Answer } from '../../../activities/rollout/checks/query-prometheus.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -123,7 +123,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const onLooked = (looked: Looked): void => {
         if ('outcome' in looked) onLook(key.uid, looked.outcome);
       };
-      const options = { client, addresses: [PROMETHEUS], ask: () => answerOf(prometheus), onLooked };
+      const options = { client, addresses: [PROMETHEUS], runQuery: () => answerOf(prometheus), onLooked };
       return createCheckActivities(options).lookAtCheck(key, at);
     },
     ...createUpdateActivities(common),

@@ -99,7 +99,7 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
         vmi: failed,
         dataVolumePhases: [],
         unboundClaim: false,
-        restartRequired: { why: 'why' },
+        restartRequired: { message: 'why' },
         failure: { reason: 'FailedCreate', message: 'why not' },
         now: Date.now(),
         random: 0,

@@ -27,13 +27,13 @@ function started(from: VmiSpec, status: VmiStatus = {}): VirtualMachineInstance 
 const plan = (wanted: VmiSpec, liveUpdate = true, vmi = started(vmiSpec())) =>
   planRollout(aVm({ template: { spec: wanted } }), vmi, liveUpdate);
 const whyOf = ({ restartRequired }: ReturnType<typeof planRollout>): string | undefined =>
-  typeof restartRequired === 'object' ? restartRequired.why : undefined;
+  typeof restartRequired === 'object' ? restartRequired.message : undefined;
 
 const roomOf = (cpu: NonNullable<VmiSpec['domain']['cpu']>) =>
   withHotplugCapacity(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
 
 const UNCHANGED = { restartRequired: 'none', live: undefined };
-const NOT_LIVE_CHANGE = { restartRequired: { why: NOT_LIVE }, live: undefined };
+const NOT_LIVE_CHANGE = { restartRequired: { message: NOT_LIVE }, live: undefined };
 
 describe('a change of a running template', () => {
   test.each([true, false])('that changes nothing needs nothing (live update %s)', (liveUpdate) => {
@@ -91,7 +91,7 @@ describe('a change of a running template', () => {
     [domainOf({ memory: { guest: '2049Mi' } }), /2Mi aligned/],
   ])('beyond what the VMI was given room for waits for a restart, as of now', (wanted, message) => {
     expect(plan(wanted)).toMatchObject({
-      restartRequired: { why: expect.stringMatching(message), isNew: true },
+      restartRequired: { message: expect.stringMatching(message), isNew: true },
       live: undefined,
     });
   });

@@ -118,7 +118,7 @@ describe('conditions', () => {
   });
 
   test('include RestartRequired with a message and no reason, until it no longer applies', () => {
-    const first = vmStatus(seen({ vmi: aVmi('Running', ready), restartRequired: { why: 'why' } }));
+    const first = vmStatus(seen({ vmi: aVmi('Running', ready), restartRequired: { message: 'why' } }));
     expect(first.conditions).toContainEqual({
       type: 'RestartRequired',
       status: 'True',
@@ -131,11 +131,11 @@ describe('conditions', () => {
   });
 
   test.each([
-    ['keeps its first time and message', { why: 'another' } as const, 'why', at(0)],
-    ['that is set again has another time and message', { why: 'another', isNew: true } as const, 'another', at(60)],
+    ['keeps its first time and message', { message: 'another' } as const, 'why', at(0)],
+    ['that is set again has another time and message', { message: 'another', isNew: true } as const, 'another', at(60)],
     ['that nobody has looked at stays', 'kept' as const, 'why', at(0)],
   ])('RestartRequired %s', (_what, restartRequired, message, lastTransitionTime) => {
-    const before = vmStatus(seen({ vmi: aVmi('Running', ready), restartRequired: { why: 'why' } }));
+    const before = vmStatus(seen({ vmi: aVmi('Running', ready), restartRequired: { message: 'why' } }));
     for (const vmi of [aVmi('Running', ready), undefined]) {
       const after = vmStatus(seen({ vm: aVm(undefined, before), vmi: vmi, restartRequired, now: NOW + 60_000 }));
       expect(after.conditions).toContainEqual(

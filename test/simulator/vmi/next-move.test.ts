@@ -90,7 +90,7 @@ describe('a VMI that comes up', () => {
 
   test('boots for as long as it is asked to', () => {
     const booting = aVmi('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
-    expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ vmi: booting, wakeAt: NOW + 80_000 });
+    expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ vmi: booting, nextMoveAt: NOW + 80_000 });
     const { vmi: up } = nextMove(booting, around({ since: NOW - 90_000 }));
     expect(up.status).toMatchObject({
       phase: 'Running',
@@ -101,7 +101,7 @@ describe('a VMI that comes up', () => {
   });
 
   test('boots for a second if nothing is set', () => {
-    expect(nextMove(aVmi('Scheduled'), around()).wakeAt).toBe(NOW + 1000);
+    expect(nextMove(aVmi('Scheduled'), around()).nextMoveAt).toBe(NOW + 1000);
   });
 
   test('ends if its start fails', () => {
@@ -165,7 +165,7 @@ describe('a running VMI', () => {
     ['Failed', { 'sim.drover.dev/run-time': '5s', 'sim.drover.dev/run-end': 'Failed' }],
   ])('ends by itself: %s', (phase, annotations) => {
     const ending = aVmi('Running', running, annotated(annotations));
-    expect(nextMove(ending, around()).wakeAt).toBe(NOW + 5000);
+    expect(nextMove(ending, around()).nextMoveAt).toBe(NOW + 5000);
     const { vmi: next } = nextMove(ending, around({ since: NOW - 5000 }));
     expect(next.status?.phase).toBe(phase);
     expect(conditionsOf(next)['Ready']).toBe('False GuestNotRunning');
@@ -207,7 +207,7 @@ describe('a VMI that goes down', () => {
     const first = nextMove(stopping, around());
     expect(conditionsOf(first.vmi)['Ready']).toBe('False PodTerminating');
     expect(first).toMatchObject({
-      wakeAt: NOW + 3000,
+      nextMoveAt: NOW + 3000,
       vmi: { metadata: { finalizers: both }, status: { phase: 'Running' } },
     });
     const { vmi: gone } = nextMove(first.vmi, around({ now: NOW + 3000 }));
@@ -217,9 +217,9 @@ describe('a VMI that goes down', () => {
 
   test('has no more than its grace period', () => {
     const stopping = aVmi('Running', running, leaving({ 'sim.drover.dev/stop-time': '1h' }));
-    expect(nextMove(stopping, around()).wakeAt).toBe(NOW + 30_000);
+    expect(nextMove(stopping, around()).nextMoveAt).toBe(NOW + 30_000);
     const forced = { ...stopping, spec: { ...stopping.spec, terminationGracePeriodSeconds: 1 } };
-    expect(nextMove(forced, around()).wakeAt).toBe(NOW + 1000);
+    expect(nextMove(forced, around()).nextMoveAt).toBe(NOW + 1000);
   });
 
   test('goes at once if it never ran, and its VM is left to count that', () => {
@@ -243,7 +243,7 @@ describe('a VMI that goes down', () => {
 
   test.each(['Scheduled', 'Running'] as const)('stays on a lost node, %s', (phase) => {
     const stuck = aVmi(phase, running, leaving());
-    const { vmi: next, wakeAt } = nextMove(stuck, around({ nodeLost: true, now: NOW + 3_600_000 }));
+    const { vmi: next, nextMoveAt: wakeAt } = nextMove(stuck, around({ nodeLost: true, now: NOW + 3_600_000 }));
     expect(next.metadata.finalizers).toEqual(both);
     expect(next.status?.phase).toBe(phase);
     expect(wakeAt).toBeUndefined();

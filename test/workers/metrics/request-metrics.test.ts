@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Asked, Ended } from '../../../kubernetes/transport.ts';
+import type { RequestSummary, Ended } from '../../../kubernetes/transport.ts';
 import { RequestMetrics } from '../../../workers/metrics/request-metrics.ts';
 
-async function measured(answer: Partial<Asked & Ended>): Promise<string> {
+async function measured(answer: Partial<RequestSummary & Ended>): Promise<string> {
   const registry = new Registry();
   const requests = new RequestMetrics(registry);
   const all = {
@@ -22,7 +22,7 @@ async function measured(answer: Partial<Asked & Ended>): Promise<string> {
 
 const VMS = '/apis/kubevirt.io/v1/namespaces/shop/virtualmachines';
 
-test.each<[Partial<Asked & Ended>, string, string, string]>([
+test.each<[Partial<RequestSummary & Ended>, string, string, string]>([
   [{ path: `${VMS}?limit=500` }, 'list', 'virtualmachines', '200'],
   [{ path: '/apis/kubevirt.io/v1/virtualmachines?watch=1', isWatch: true }, 'watch', 'virtualmachines', '200'],
   [{ path: `${VMS}/web-1` }, 'get', 'virtualmachines', '200'],

@@ -38,7 +38,7 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
   const removals: number[] = [];
   let failing: string | null = null;
   const others = (cluster: FakeCluster): Partial<PoolActivities & HealActivities & AwaitRemovalActivities> => ({
-    removeSickVm: async (_, { name }) => {
+    removeUnhealthyVm: async (_, { name }) => {
       removals.push(Context.current().info.currentAttemptScheduledTimestampMs);
       cluster.vms.delete(name);
       cluster.vmis.delete(name);

@@ -31,7 +31,7 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
     const word = fc.constantFrom(
       'vm',
       'by',
-      'why',
+      'reason',
       'n',
       'outcomes',
       'minVersions',
@@ -65,9 +65,9 @@ test('a version is digits alone, and no longer than Kubernetes counts', () => {
 
 test('a pause is accepted with or without requester and reason', () => {
   const { read } = messages.pause;
-  expect(read({ by: 'ada', why: 'lunch' }, 'pause')).toEqual({ by: 'ada', why: 'lunch' });
-  expect(read('lunch', 'pause')).toEqual({ why: 'lunch' });
-  for (const value of [null, undefined, 5, [], {}, { by: 5, why: { no: 'words' } }])
+  expect(read({ by: 'ada', reason: 'lunch' }, 'pause')).toEqual({ by: 'ada', reason: 'lunch' });
+  expect(read('lunch', 'pause')).toEqual({ reason: 'lunch' });
+  for (const value of [null, undefined, 5, [], {}, { by: 5, reason: { no: 'words' } }])
     expect(read(value, 'pause')).toEqual({});
 });
 
@@ -94,8 +94,8 @@ const reading = (value: unknown) => () => messages.batchEnded.read(value, 'batch
 
 test.each([
   healEnd.outcome,
-  { end: 'Kept', why: 'it is no longer unhealthy' },
-  { end: 'Refused', why: 'denied' },
+  { end: 'Kept', message: 'it is no longer unhealthy' },
+  { end: 'Refused', message: 'denied' },
   { end: 'Cancelled', isRemoved: true },
 ])('parses the end of an attempt: %j', (outcome) => {
   const ended = { ...healEnd, outcome };

@@ -11,8 +11,8 @@ const server = aTimeSkippingServer();
 test('the next run knows the state of the rollout, which batch is in progress, and that it is paused', async () => {
   const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
   const batch = await pool.heldBatch();
-  await pool.workflow.signal(pause, { by: 'anna', why: 'the weekend' });
-  await soon(async () => expect((await pool.rollout()).paused).toMatchObject({ by: 'anna', why: 'the weekend' }));
+  await pool.workflow.signal(pause, { by: 'anna', reason: 'the weekend' });
+  await soon(async () => expect((await pool.rollout()).paused).toMatchObject({ by: 'anna', reason: 'the weekend' }));
   const { rollout, updating } = await pool.progress();
   expect(updating).toMatchObject([{ n: 1, vms: pool.cluster.acts[0]!.vms }]);
 

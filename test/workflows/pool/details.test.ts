@@ -3,7 +3,7 @@ import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { poolDetails } from '../../../workflows/pool/details.ts';
 
 const AT = '2026-01-01T00:00:00Z';
-const failures = Array.from({ length: 22 }, (_, n) => ({ vm: `web-${n + 1}`, why: 'not *ready* in time', at: AT }));
+const failures = Array.from({ length: 22 }, (_, n) => ({ vm: `web-${n + 1}`, message: 'not *ready* in time', at: AT }));
 const planned = {
   gone: false,
   phase: 'RollingOut',
@@ -11,7 +11,7 @@ const planned = {
   rollout: {
     phase: 'RollingOut',
     target: '0a1b2c',
-    state: { paused: { by: 'ada', at: AT, why: 'lunch' }, failures },
+    state: { paused: { by: 'ada', at: AT, reason: 'lunch' }, failures },
     waits: [
       { kind: 'Vms', words: 'web-23: it migrates' },
       { kind: 'Budget', words: '22 VMs are unavailable, and maxUnavailable allows 3' },

@@ -13,7 +13,7 @@ test('the Web UI shows for a batch what it shows for any run, what a user looks 
     waiting: [vm('web-4')],
     outcomes: [
       { vm: 'web-1', end: 'Updated' },
-      { vm: 'web-2', end: 'Failed', why: 'not ready in time', wasDown: true },
+      { vm: 'web-2', end: 'Failed', message: 'not ready in time', wasDown: true },
       { vm: 'web-3', end: 'Gone' },
     ],
     counts: { Updated: 1, Failed: 1, Gone: 1 },

@@ -41,14 +41,14 @@ const progress: TransitionProgress = {
   counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, excluded: 7, done: 8 },
   patched: 30,
   restarted: 9,
-  failed: [{ vm: 'shop/web', why: 'not ready in time' }],
+  failed: [{ vm: 'shop/web', message: 'not ready in time' }],
   failures: 1,
   inProgress: ['shop/vm-1', 'shop/vm-2'],
-  skipped: [{ why: 'it is paused', isExcluded: false, count: 5, vms: ['shop/vm-7'] }],
+  skipped: [{ message: 'it is paused', isExcluded: false, count: 5, vms: ['shop/vm-7'] }],
   full: ['2 at a time'],
   maxRestarts: 2,
   paused: null,
-  aborted: { by: 'eve', at: '2026-01-02T03:04:05Z', why: null },
+  aborted: { by: 'eve', at: '2026-01-02T03:04:05Z', reason: null },
   startedAt: '2026-01-02T03:04:05Z',
 };
 
@@ -100,12 +100,12 @@ test('the words of users and servers are shown as they were written', () => {
     requestedBy: 'ada_b',
     reason: '# new\n*kernel*',
     done: ['shop/a'],
-    failed: [{ vm: 'shop/b', why: 'no <node>' }],
+    failed: [{ vm: 'shop/b', message: 'no <node>' }],
     inProgress: [],
     open: 1,
-    skipped: [{ why: 'it is [paused]', isExcluded: false, count: 1, vms: ['shop/c'] }],
+    skipped: [{ message: 'it is [paused]', isExcluded: false, count: 1, vms: ['shop/c'] }],
     full: ['1 of at most 1 | pool web'],
-    paused: { by: 'bob', at: '2026-01-02T03:04:05Z', why: 'a `look`' },
+    paused: { by: 'bob', at: '2026-01-02T03:04:05Z', reason: 'a `look`' },
     aborted: null,
   };
   expect(runDetails(power, powerOutline(power)).split('\n\n')).toEqual([

@@ -1,5 +1,5 @@
 import type { Session } from '../../contract/messages.ts';
-import { ask } from './ask.ts';
+import { fetchJson } from './fetch-json.ts';
 import { Fleet } from './fleet.ts';
 import { Hub } from './hub.ts';
 import type { Connection, ToHub, ToTab } from './ports.ts';
@@ -8,7 +8,7 @@ import type { Connection, ToHub, ToTab } from './ports.ts';
 export class Client {
   readonly fleet = new Fleet();
   session: Session | null = null;
-  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), why: null };
+  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), message: null };
   /** When the user stopped the updates, in milliseconds since the epoch; null while they come. */
   pausedAt: number | null = null;
   /** When something of the fleet last came; null before that. */
@@ -22,7 +22,7 @@ export class Client {
 
   /** Follows the stream until the tab is hidden or paused. */
   async start(): Promise<void> {
-    const port = openPort(await whoAsks());
+    const port = openPort(await sessionUser());
     this.#port = port;
     port.addEventListener('message', ({ data }: MessageEvent<ToTab>) => this.#hear(data));
     port.start();
@@ -62,9 +62,9 @@ export class Client {
 }
 
 /** The user for whom the server takes this tab; one may have signed out in this browser, and another in. */
-async function whoAsks(): Promise<string> {
-  const asked = await ask<Session>('/api/session');
-  return asked.state === 'here' ? (asked.data.user ?? '') : '';
+async function sessionUser(): Promise<string> {
+  const answer = await fetchJson<Session>('/api/session');
+  return answer.state === 'here' ? (answer.data.user ?? '') : '';
 }
 
 /** The one hub of all tabs of this user, or else one of this tab's own. */

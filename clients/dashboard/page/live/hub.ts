@@ -20,7 +20,7 @@ export class Hub {
   readonly #tabs = new Map<Port, { isWanting: boolean }>();
   #fleet = new Fleet();
   #session: Session | null = null;
-  #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), why: null };
+  #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), message: null };
   /** Ends the stream; null while there is none. */
   #stream: AbortController | null = null;
   /** Of the last event that came with one: the server knows by it what has been missed. */
@@ -74,12 +74,17 @@ export class Hub {
     for (const [port, { isWanting }] of this.#tabs) if (isWanting) port.postMessage(message);
   }
 
-  #is(state: Connection['state'], why: string | null = null): void {
+  #is(state: Connection['state'], message: string | null = null): void {
     clearTimeout(this.#broken);
     this.#broken = undefined;
     const before = this.#connection;
-    if (before.state === state && before.why === why) return;
-    this.#connection = { type: 'connection', state, since: before.state === state ? before.since : Date.now(), why };
+    if (before.state === state && before.message === message) return;
+    this.#connection = {
+      type: 'connection',
+      state,
+      since: before.state === state ? before.since : Date.now(),
+      message,
+    };
     this.#tell(this.#connection);
   }
 
@@ -113,7 +118,7 @@ export class Hub {
 
   #expectMore(): void {
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#ended({ how: 'broken', why: null }), SILENT_MS);
+    this.#silence = setTimeout(() => this.#ended({ how: 'broken', message: null }), SILENT_MS);
   }
 
   #close(): void {
@@ -124,9 +129,9 @@ export class Hub {
   }
 
   /** A server that ends a stream to judge its user anew is not away. */
-  #ended({ how, why }: Ended): void {
-    if (how === 'signed-out') this.#is(how, why);
-    else if (how === 'refused') this.#is('reconnecting', why);
+  #ended({ how, message }: Ended): void {
+    if (how === 'signed-out') this.#is(how, message);
+    else if (how === 'refused') this.#is('reconnecting', message);
     else if (this.#connection.state !== 'signed-out')
       this.#broken ??= setTimeout(() => this.#is('reconnecting'), BROKEN_MS);
     this.#again();

@@ -11,7 +11,7 @@ export interface Connection {
   /** Milliseconds since the epoch. */
   since: number;
   /** What the server says of why it refuses; null if it says nothing. */
-  why: string | null;
+  message: string | null;
 }
 
 /** What the worker tells a tab: how the stream is, and what comes by it. */

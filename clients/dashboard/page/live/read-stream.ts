@@ -7,12 +7,12 @@ import type { Fault } from '../../contract/requests.ts';
  */
 export interface Ended {
   how: 'broken' | 'refused' | 'signed-out';
-  why: string | null;
+  message: string | null;
 }
 
 const STREAM = '/api/stream';
 const TYPE = 'text/event-stream';
-const BROKEN: Ended = { how: 'broken', why: null };
+const BROKEN: Ended = { how: 'broken', message: null };
 
 /**
  * Reads the stream, from after the event with the id `last` if the server still has what came since. Resolves once it
@@ -45,7 +45,7 @@ const isStream = ({ ok, headers }: Response): boolean => ok && headers.get('cont
 async function endOf(answer: Response): Promise<Ended> {
   const fault = (await answer.json().catch(() => null)) as Partial<Fault> | null;
   const isSignedOut = answer.status === 401 || answer.type === 'opaqueredirect' || answer.ok;
-  return { how: isSignedOut ? 'signed-out' : 'refused', why: fault?.sentence ?? null };
+  return { how: isSignedOut ? 'signed-out' : 'refused', message: fault?.sentence ?? null };
 }
 
 async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {

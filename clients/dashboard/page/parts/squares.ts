@@ -5,7 +5,7 @@ import { cellName, movedTo, type Row } from '../pure/rows.ts';
 /** What a row of squares shows. */
 interface SquaresInput {
   row: Row;
-  /** What it is called, to those who do not see it. */
+  /** What it is called for users who cannot see it. */
   name: string;
   namespace: string;
 }

@@ -18,14 +18,14 @@ const OPERATIONS = new Set(['vmop', 'cvmop']);
 
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
-  const asked = new URLSearchParams(query);
+  const params = new URLSearchParams(query);
   const parts = path.split('/').map(decoded);
   const [first = '', second = '', third = ''] = parts;
-  if (second === '') return listOf(path, asked);
-  const page = Math.max(1, Math.trunc(Number(asked.get('page')) || 1));
-  if (OWNERS.has(first)) return { view: 'owner', id: parts.join('/'), page, isTable: asked.get('as') === 'table' };
+  if (second === '') return listOf(path, params);
+  const page = Math.max(1, Math.trunc(Number(params.get('page')) || 1));
+  if (OWNERS.has(first)) return { view: 'owner', id: parts.join('/'), page, isTable: params.get('as') === 'table' };
   if (OPERATIONS.has(first)) {
-    const [find, isReport] = [asked.get('find') ?? '', asked.get('as') === 'report'];
+    const [find, isReport] = [params.get('find') ?? '', params.get('as') === 'report'];
     return { view: 'operation', id: parts.join('/'), page, find, isReport };
   }
   if (first === 'vmops') return { view: 'schedules' };
@@ -33,10 +33,10 @@ export function routeOf(hash: string): Route {
   return first === 'node' ? { view: 'node', name: second } : { view: 'unknown' };
 }
 
-function listOf(path: string, asked: URLSearchParams): Route {
+function listOf(path: string, params: URLSearchParams): Route {
   switch (path) {
     case '':
-      return { view: 'fleet', find: asked.get('find') ?? '', namespace: asked.get('namespace') ?? '' };
+      return { view: 'fleet', find: params.get('find') ?? '', namespace: params.get('namespace') ?? '' };
     case 'operations':
     case 'schedules':
     case 'drains':
@@ -47,8 +47,8 @@ function listOf(path: string, asked: URLSearchParams): Route {
 }
 
 /** The address of a card, an operation, a VM or a node, by its id; with what else is asked for. */
-export function hrefOf(id: string, asked: Record<string, string | number> = {}): string {
-  const given = Object.entries(asked).map(([name, value]): [string, string] => [name, String(value)]);
+export function hrefOf(id: string, params: Record<string, string | number> = {}): string {
+  const given = Object.entries(params).map(([name, value]): [string, string] => [name, String(value)]);
   const query = new URLSearchParams(given.filter(([, value]) => value !== '')).toString();
   return `#/${id.split('/').map(encodeURIComponent).join('/')}${query === '' ? '' : `?${query}`}`;
 }

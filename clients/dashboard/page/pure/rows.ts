@@ -98,7 +98,7 @@ export function pageOf(rows: readonly Row[], page: number, size = MOST_SQUARES):
   return { rows: shown.filter(({ cells, missing }) => cells.length + missing > 0), pages };
 }
 
-/** What a square is called, to those who do not see it: `web-3: starting`. */
+/** What a square is called for users who cannot see it: `web-3: starting`. */
 export const cellName = ([name, state, , role]: VmCell): string =>
   `${name}: ${STATES[state]}${role === EXTRA ? ', extra' : ''}`;
 

@@ -1,4 +1,4 @@
-import { ask, type Answer } from '../live/ask.ts';
+import { fetchJson, type Answer } from '../live/fetch-json.ts';
 
 /** What is known of a resource of the server that the stream does not have. `old`: why it could not be read again. */
 export type Loaded<T> =
@@ -9,9 +9,9 @@ export type Loaded<T> =
 interface Entry {
   loaded: Loaded<unknown>;
   /** Milliseconds since the epoch: when it was last asked for, and when a view last wanted it. */
-  askedAt: number;
+  requestedAt: number;
   wantedAt: number;
-  isAsking: boolean;
+  isLoading: boolean;
 }
 
 /** Older details are asked for again while they are shown. */
@@ -33,13 +33,13 @@ export class Loader {
     const now = Date.now();
     const entry: Entry = this.#entries.get(path) ?? {
       loaded: { state: 'loading' },
-      askedAt: 0,
+      requestedAt: 0,
       wantedAt: now,
-      isAsking: false,
+      isLoading: false,
     };
     entry.wantedAt = now;
     this.#entries.set(path, entry);
-    if (entry.askedAt === 0) void this.#ask(path, entry);
+    if (entry.requestedAt === 0) void this.#load(path, entry);
     return entry.loaded as Loaded<T>;
   }
 
@@ -47,7 +47,7 @@ export class Loader {
   refresh(now: number, { evenIfFresh = false } = {}): void {
     for (const [path, entry] of this.#entries) {
       if (now - entry.wantedAt > KEPT_MS) this.#entries.delete(path);
-      else if (evenIfFresh || now - entry.askedAt > FRESH_MS) void this.#ask(path, entry);
+      else if (evenIfFresh || now - entry.requestedAt > FRESH_MS) void this.#load(path, entry);
     }
   }
 
@@ -56,12 +56,12 @@ export class Loader {
     this.#entries.clear();
   }
 
-  async #ask(path: string, entry: Entry): Promise<void> {
-    if (entry.isAsking) return;
-    entry.isAsking = true;
-    entry.askedAt = Date.now();
-    const loaded = after(entry.loaded, await ask(path));
-    entry.isAsking = false;
+  async #load(path: string, entry: Entry): Promise<void> {
+    if (entry.isLoading) return;
+    entry.isLoading = true;
+    entry.requestedAt = Date.now();
+    const loaded = after(entry.loaded, await fetchJson(path));
+    entry.isLoading = false;
     if (JSON.stringify(loaded) === JSON.stringify(entry.loaded)) return;
     entry.loaded = loaded;
     this.#changed();

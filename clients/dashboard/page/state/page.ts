@@ -1,12 +1,12 @@
 import type { Action, ActionName, ObjectRef } from '../../contract/fleet.ts';
 import type { ActionRequest, ActionResult } from '../../contract/requests.ts';
-import { ask } from '../live/ask.ts';
 import { Client } from '../live/client.ts';
+import { fetchJson } from '../live/fetch-json.ts';
 import { routeOf, type Route } from '../pure/route.ts';
 import { Loader } from './loader.ts';
 
 /** A question to the user, before something is asked of drover. */
-export interface Ask {
+export interface Confirmation {
   action: Action;
   about: ObjectRef;
   /** Which VMs, for an action on some. */
@@ -27,7 +27,7 @@ export class Page {
   readonly client: Client;
   readonly loader: Loader;
   route: Route = routeOf(location.hash);
-  ask: Ask | null = null;
+  confirmation: Confirmation | null = null;
   told: Told | null = null;
   readonly #draw: () => void;
 
@@ -49,14 +49,14 @@ export class Page {
     this.#draw();
   }
 
-  open(ask: Pick<Ask, 'action' | 'about' | 'vms' | 'gitOps'>): void {
-    this.ask = { ...ask, isSent: false, refused: null };
+  open(confirmation: Pick<Confirmation, 'action' | 'about' | 'vms' | 'gitOps'>): void {
+    this.confirmation = { ...confirmation, isSent: false, refused: null };
     this.told = null;
     this.#draw();
   }
 
   close(): void {
-    this.ask = null;
+    this.confirmation = null;
     this.#draw();
   }
 
@@ -67,23 +67,24 @@ export class Page {
 
   /** Asks drover, and shows what came of it. */
   async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision'>): Promise<void> {
-    const asked = this.ask;
-    if (asked === null || asked.isSent) return;
-    this.ask = { ...asked, isSent: true, refused: null };
+    const confirmation = this.confirmation;
+    if (confirmation === null || confirmation.isSent) return;
+    this.confirmation = { ...confirmation, isSent: true, refused: null };
     this.#draw();
-    const { about, vms, action } = asked;
+    const { about, vms, action } = confirmation;
     const result = await posted({ action: action.name, about, ...(vms.length === 0 ? {} : { vms }), ...given });
     if (result.ok) {
-      this.ask = null;
+      this.confirmation = null;
       this.told = result;
-    } else if (this.ask !== null) this.ask = { ...asked, isSent: false, refused: result.sentence };
+    } else if (this.confirmation !== null)
+      this.confirmation = { ...confirmation, isSent: false, refused: result.sentence };
     this.loader.refresh(Date.now(), { evenIfFresh: true });
     this.#draw();
   }
 }
 
 async function posted(request: ActionRequest & { action: ActionName }): Promise<ActionResult> {
-  const answer = await ask<ActionResult>('/api/actions', {
+  const answer = await fetchJson<ActionResult>('/api/actions', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(request),

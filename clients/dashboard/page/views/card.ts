@@ -33,7 +33,7 @@ export const gitOpsBadge = ({ gitOps }: OwnerCard): TemplateResult | typeof noth
         >${gitOps.tool}</span
       >`;
 
-/** How many are ready of those that are wanted. */
+/** How many of the wanted members are ready. */
 export function readyWords({ desired, ready, isDeleting, kind, current }: OwnerCard): TemplateResult {
   const of = kind === null ? current : desired;
   const tone = ready >= of && !isDeleting ? 'good' : 'warn';

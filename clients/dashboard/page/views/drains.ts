@@ -11,12 +11,12 @@ import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 
 /** Whether VMs are to leave it. */
-export const isLeft = ({ isDrained, asked }: DrainCard): boolean => isDrained || asked > 0;
+export const isLeft = ({ isDrained, toEvacuate }: DrainCard): boolean => isDrained || toEvacuate > 0;
 
 /** Nodes that VMs are to leave, then all others that have some. */
 export function drainsView(page: Page): TemplateResult {
   const { fleet } = page.client;
-  const all = [...fleet.items.drains.values()].sort((one, other) => one.id.localeCompare(other.id));
+  const all = [...fleet.items.drains.values()].sort((a, b) => a.id.localeCompare(b.id));
   const [drained, others] = [all.filter(isLeft), all.filter((card) => !isLeft(card))];
   const none = fleet.isSynced ? 'No node is drained.' : 'Loading…';
   return html`<h1 tabindex="-1">Drains</h1>
@@ -47,10 +47,10 @@ const nodeList = (page: Page, cards: readonly DrainCard[]): TemplateResult =>
 
 const subjectOf = (node: string) => ({ about: { kind: 'Node', namespace: null, name: node } });
 
-function leftWords({ left, migrating, asked, isDrained }: DrainCard): string {
+function leftWords({ left, migrating, toEvacuate, isDrained }: DrainCard): string {
   if (left === 0) return 'no VM is left on it';
   const cordon = isDrained ? '' : ', not cordoned';
-  return `${counted(left, 'VM')} left: ${asked} asked to leave, ${migrating} migrating${cordon}`;
+  return `${counted(left, 'VM')} left: ${toEvacuate} asked to leave, ${migrating} migrating${cordon}`;
 }
 
 /** What is left on a node, and what each VM waits for. */

@@ -54,8 +54,8 @@ function byPlace(one: OwnerCard, other: OwnerCard): number {
 const placeOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
 
 /** What is looked for is in the address, so that it can be sent. */
-function go(asked: { find: string; namespace: string }): void {
-  history.replaceState(null, '', hrefOf('', asked));
+function go(params: { find: string; namespace: string }): void {
+  history.replaceState(null, '', hrefOf('', params));
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 

@@ -75,13 +75,13 @@ const logTable = ({ lines }: Paged<LogEntry>): TemplateResult =>
     'Table of what was done',
     ['VM', 'What', 'Outcome', 'When', 'Why'],
     lines.map(
-      ({ vm, what, end, tone, at, endedAt, why }) =>
+      ({ vm, what, end, tone, at, endedAt, message }) =>
         html`<tr>
           <th scope="row">${vmLink(vm)}</th>
           <td>${what}</td>
           <td><span class="key ${tone}">${end}</span></td>
           <td><rel-time at=${endedAt ?? at}></rel-time></td>
-          <td>${why ?? ''}</td>
+          <td>${message ?? ''}</td>
         </tr>`,
     ),
   );
@@ -97,14 +97,14 @@ const reportTable = ({ lines }: Paged<ReportLine>): TemplateResult =>
     'Table of VMs and their machine types',
     ['VM', 'From', 'To', 'Its VMI had', 'State', 'Why'],
     lines.map(
-      ({ namespace, name, from, to, vmiTypeBefore, state, tone, why }) =>
+      ({ namespace, name, from, to, vmiTypeBefore, state, tone, message }) =>
         html`<tr>
           <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
           <td>${from ?? '–'}</td>
           <td>${to ?? '–'}</td>
           <td>${vmiTypeBefore ?? '–'}</td>
           <td><span class="key ${tone}">${state}</span></td>
-          <td>${why ?? ''}</td>
+          <td>${message ?? ''}</td>
         </tr>`,
     ),
   );

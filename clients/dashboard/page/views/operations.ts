@@ -10,9 +10,9 @@ import { logView, type OperationRoute } from './operation-log.ts';
 import { goneView } from './owner.ts';
 import { windowWords } from './state.ts';
 
-const newestFirst = (one: OperationCard, other: OperationCard): number => other.createdAt.localeCompare(one.createdAt);
+const newestFirst = (a: OperationCard, b: OperationCard): number => b.createdAt.localeCompare(a.createdAt);
 
-/** Operations that run, then those that are over; transitions of machine types are operations too. */
+/** Running operations, then finished ones; machine type transitions are operations, too. */
 export function operationsView({ client }: Page): TemplateResult {
   const all = [...client.fleet.items.operations.values()].sort(newestFirst);
   return html`<h1 tabindex="-1">Operations</h1>
@@ -116,10 +116,10 @@ function reportOf({ skips, failures }: OperationCard): TemplateResult {
           <h2 id="skips-title">Not now, and why</h2>
           <ul class="reasons">
             ${skips.map(
-              ({ why, count, names, isExcluded }) =>
+              ({ message, count, names, isExcluded }) =>
                 html`<li>
                   <p>
-                    ${count === null ? nothing : html`<b>${counted(count, 'VM')}</b> `}${why}${isExcluded ? html` <span class="badge">left alone</span>` : nothing}
+                    ${count === null ? nothing : html`<b>${counted(count, 'VM')}</b> `}${message}${isExcluded ? html` <span class="badge">left alone</span>` : nothing}
                   </p>
                   ${names.length === 0 ? nothing : html`<small>${names.join(', ')}${count !== null && count > names.length ? ' …' : ''}</small>`}
                 </li>`,
@@ -134,9 +134,9 @@ function reportOf({ skips, failures }: OperationCard): TemplateResult {
           <h2 id="failures-title">Failed</h2>
           <ul class="reasons">
             ${failures.map(
-              ({ vm, why }) =>
+              ({ vm, message }) =>
                 html`<li>
-                  <p><b>${vm}</b> ${why}</p>
+                  <p><b>${vm}</b> ${message}</p>
                 </li>`,
             )}
           </ul>

@@ -8,7 +8,7 @@ import type { Page } from '../state/page.ts';
 /** When operations are made, what came of the last, and when the next is due. */
 export function schedulesView(page: Page): TemplateResult {
   const { client } = page;
-  const all = [...client.fleet.items.schedules.values()].sort((one, other) => one.id.localeCompare(other.id));
+  const all = [...client.fleet.items.schedules.values()].sort((a, b) => a.id.localeCompare(b.id));
   return html`<h1 tabindex="-1">Schedules</h1>
     ${
       all.length === 0
@@ -54,7 +54,7 @@ function rowView(page: Page, one: ScheduleCard): TemplateResult {
         }
       </p>
       ${active.map((its) => html`<p>runs: <a href=${hrefOf(`vmop/${namespace}/${its}`)}>${its}</a></p>`)}
-      ${lastMissed === null ? nothing : html`<p class="muted">missed <rel-time at=${lastMissed.at}></rel-time>: ${lastMissed.why}</p>`}
+      ${lastMissed === null ? nothing : html`<p class="muted">missed <rel-time at=${lastMissed.at}></rel-time>: ${lastMissed.message}</p>`}
     </div>
     <p class="muted">${requestedBy}${reason === null ? '' : `: ${reason}`}${sentence === '' ? '' : ` · ${sentence}`}</p>
     ${actionButtons(page, one.actions, { about: { kind: 'VirtualMachineOperationSchedule', namespace, name } })}

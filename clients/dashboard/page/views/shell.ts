@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Session } from '../../contract/messages.ts';
-import { askDialog } from '../parts/ask-dialog.ts';
 import { actionResult } from '../parts/buttons.ts';
+import { confirmDialog } from '../parts/confirm-dialog.ts';
 import { liveState, type LiveState } from '../pure/news.ts';
 import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
@@ -31,7 +31,7 @@ export function shell(page: Page): TemplateResult {
     <a class="skip" href="#content" @click=${skip}>Skip to the content</a>
     ${top(page)} ${banner(page)}
     <main id="content" tabindex="-1">${contentOf(page, page.route)}</main>
-    ${bottom(page)} ${actionResult(page)} ${askDialog(page)}
+    ${bottom(page)} ${actionResult(page)} ${confirmDialog(page)}
   `;
 }
 
@@ -97,27 +97,27 @@ const bannerView = (tone: string, sentence: unknown, beside: unknown = nothing):
 /** What keeps the page from showing what is so, and what it can't show. */
 function banner({ client }: Page): TemplateResult | typeof nothing {
   const { connection, session, pausedAt } = client;
-  const { why, since } = connection;
+  const { message, since } = connection;
   const seen = html`What you see is from ${at(since)}.`;
-  const whyNot = html`<small>${session?.why}</small>`;
+  const whyNot = html`<small>${session?.message}</small>`;
   switch (liveState(client)) {
     case 'signed-out':
       // The server says which address to open; a proxy says nothing, and knows where users sign in.
-      return why === null
+      return message === null
         ? bannerView(
             'bad',
             html`You are signed out. ${seen}`,
             html`<button type="button" @click=${signInAgain}>Sign in again</button>`,
           )
-        : bannerView('bad', html`You are signed out: ${why}. ${seen}`);
+        : bannerView('bad', html`You are signed out: ${message}. ${seen}`);
     case 'reconnecting':
-      return why === null
+      return message === null
         ? bannerView(
             'warn',
             html`The dashboard’s server went away ${at(since)}. What you see is from before; once it is back, it
             continues by itself. If you have ended it, start it again and open the address that it prints.`,
           )
-        : bannerView('bad', `The dashboard’s server refuses: ${why}`);
+        : bannerView('bad', `The dashboard’s server refuses: ${message}`);
     case 'cut-off':
       return bannerView(
         'warn',
@@ -144,13 +144,18 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
   }
 }
 
-/** What the user could see before, and can't any more: what is shown of it is old. */
-const withdrawnWords = ({ what, namespace, why, since }: Session['unseen'][number]): TemplateResult | typeof nothing =>
+/** What the user could see before, and no longer can: what is shown of it is old. */
+const withdrawnWords = ({
+  what,
+  namespace,
+  message,
+  since,
+}: Session['unseen'][number]): TemplateResult | typeof nothing =>
   since === null
     ? nothing
     : bannerView(
         'warn',
-        html`What you see of ${what}${namespace === null ? '' : ` in ${namespace}`} is from ${at(since)}: ${why}.`,
+        html`What you see of ${what}${namespace === null ? '' : ` in ${namespace}`} is from ${at(since)}: ${message}.`,
       );
 
 function bottom({ client: { session } }: Page): TemplateResult {
@@ -165,8 +170,10 @@ function bottom({ client: { session } }: Page): TemplateResult {
     ${unseen
       .filter(({ since }) => since === null)
       .map(
-        ({ what, namespace, why }) =>
-          html`<p class="warn">Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${why}</p>`,
+        ({ what, namespace, message }) =>
+          html`<p class="warn">
+            Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${message}
+          </p>`,
       )}
   </footer>`;
 }

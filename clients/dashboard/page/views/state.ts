@@ -56,9 +56,9 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
       : nothing
   }
   ${failures.slice(isWhole ? 0 : -1).map(
-    ({ vm, why, at }) =>
+    ({ vm, message: reason, at }) =>
       html`<p class="line">
-        <span class="key bad">failed</span> <span>${vm}, <rel-time at=${at}></rel-time>: ${why}</span>
+        <span class="key bad">failed</span> <span>${vm}, <rel-time at=${at}></rel-time>: ${reason}</span>
       </p>`,
   )}`;
 }
@@ -72,12 +72,13 @@ function toneOf({ end, phase, paused }: Rollout): string {
 const byLine = (
   what: string,
   tone: string,
-  { by, at, why }: { by: string; at: string | null; why: string | null },
+  { by, at, reason }: { by: string; at: string | null; reason: string | null },
 ): TemplateResult =>
   html`<p class="line">
     <span class="key ${tone}">${what}</span>
     <span
-      >by ${by}${at === null ? nothing : html`, <rel-time at=${at}></rel-time>`}${why === null ? '' : `: ${why}`}</span
+      >by
+      ${by}${at === null ? nothing : html`, <rel-time at=${at}></rel-time>`}${reason === null ? '' : `: ${reason}`}</span
     >
   </p>`;
 
@@ -150,20 +151,20 @@ function healingView(
   return html`${paused === null ? nothing : byLine('healing paused', 'warn', paused)}
   ${suspended === null || paused !== null ? nothing : html`<p class="line"><span class="key bad">healing</span> <span>suspended: ${suspended}</span></p>`}
   ${cycles.slice(0, most).map(
-    ({ vm, attempt, why, nextAt }) =>
+    ({ vm, attempt, message: reason, nextAt }) =>
       html`<p class="line">
         <span class="key busy">healing</span>
         <span
           >${link(vm)}, attempt
-          ${attempt}${nextAt === null ? nothing : html`, next <rel-time at=${nextAt}></rel-time>`}: ${why}</span
+          ${attempt}${nextAt === null ? nothing : html`, next <rel-time at=${nextAt}></rel-time>`}: ${reason}</span
         >
       </p>`,
   )}
   ${cycles.length > most ? html`<p class="line"><span class="key"></span> <small>and ${cycles.length - most} more are being healed</small></p>` : nothing}
   ${givenUp.slice(0, most).map(
-    ({ vm, why, at }) =>
+    ({ vm, message: reason, at }) =>
       html`<p class="line">
-        <span class="key bad">healing</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${why}</span>
+        <span class="key bad">healing</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${reason}</span>
       </p>`,
   )}`;
 }

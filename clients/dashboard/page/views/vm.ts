@@ -54,13 +54,13 @@ function headOf(page: Page, vm: VmDetails): TemplateResult {
   </header>`;
 }
 
-function whyOf({ wait, why }: VmDetails): TemplateResult | typeof nothing {
-  if (wait === null && why.length === 0) return nothing;
+function whyOf({ wait, explanation }: VmDetails): TemplateResult | typeof nothing {
+  if (wait === null && explanation.length === 0) return nothing;
   return html`<section class="because" aria-labelledby="why-title">
     <h2 id="why-title">Why</h2>
     <ol>
       ${wait === null ? nothing : html`<li>${waitWords(wait)}</li>`}
-      ${why.map((sentence) => html`<li>${sentence}</li>`)}
+      ${explanation.map((sentence) => html`<li>${sentence}</li>`)}
     </ol>
   </section>`;
 }

@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import type { Asked, Answer } from '../../../../activities/rollout/checks/ask-prometheus.ts';
 import { createCheckActivities } from '../../../../activities/rollout/checks/check-activities.ts';
+import type { PrometheusQuery, Answer } from '../../../../activities/rollout/checks/query-prometheus.ts';
 import type { Stored } from '../../../../api/objects.ts';
 import type { CheckStatus, PoolStatus, StepCheck } from '../../../../api/pool/pool.ts';
 import { Jobs, Secrets, VirtualMachinePools } from '../../../../api/resources.ts';
@@ -38,12 +38,12 @@ async function given({ check = aCheck(), addresses = [PROMETHEUS] }: { check?: S
     );
   write({});
   await world.start();
-  const asked: Asked[] = [];
+  const asked: PrometheusQuery[] = [];
   const look = (ask: () => Answer | Promise<Answer> = () => answer('1'), time = Date.now()): Promise<object> => {
     const activities = createCheckActivities({
       client: world.client.asClient,
       addresses,
-      ask: async (one) => {
+      runQuery: async (one) => {
         asked.push(one);
         return ask();
       },

@@ -51,7 +51,7 @@ describe('in the middle of a rollout', () => {
     const revision = await pool.change(templateOf({ cores: 2 }));
     const first = await vmis.next();
     await press(page, 'Pause', 'web', /web paused/);
-    expect((await pool.status()).rollout).toMatchObject({ paused: { by, why: REASON } });
+    expect((await pool.status()).rollout).toMatchObject({ paused: { by, reason: REASON } });
     await vmis.letGo();
     await atRest(pool);
     const from = await versionOf(pool);
@@ -67,7 +67,7 @@ describe('in the middle of a rollout', () => {
     expect(watch.log.mostUnavailable()).toBe(1);
     expect(namesUpTo('web', 5).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1, 1]);
     expect((await pool.status()).rollout?.handledRequests).toContainEqual(
-      expect.objectContaining({ action: 'resume', by, why: REASON, outcome: 'Done' }),
+      expect.objectContaining({ action: 'resume', by, reason: REASON, outcome: 'Done' }),
     );
   });
 
@@ -91,7 +91,7 @@ describe('in the middle of a rollout', () => {
     expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
     expect(namesUpTo('web', 6).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1, 1, 1]);
     expect((await pool.status()).rollout?.handledRequests).toMatchObject([
-      { action: 'promote', by, why: REASON, outcome: 'Done' },
+      { action: 'promote', by, reason: REASON, outcome: 'Done' },
       { action: 'promote', by, outcome: 'Done' },
     ]);
   });
@@ -105,7 +105,7 @@ describe('in the middle of a rollout', () => {
     const revision = await pool.change(templateOf({ cores: 2 }));
     const updated = [await vmis.next()];
     await press(page, 'Abort', 'web', /web aborted/);
-    expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Aborted', by, why: REASON } });
+    expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Aborted', by, reason: REASON } });
     await vmis.letGo();
     await atRest(pool);
     expect(await pool.running(revision)).toEqual(updated);
@@ -155,7 +155,7 @@ describe('for a VM that fails', () => {
     await healed.replaced(2, uid);
     await healed.untilFinished(2, { end: 'Healed' });
     expect((await healed.healing()).handledRequests).toContainEqual(
-      expect.objectContaining({ action: 'now', by, why: REASON, outcome: 'Done' }),
+      expect.objectContaining({ action: 'now', by, reason: REASON, outcome: 'Done' }),
     );
     const now = await healed.pool.vmiUids();
     expect({ ...now, 'web-2': null }).toEqual({ ...others, 'web-2': null });
@@ -167,7 +167,9 @@ describe('for a VM that fails', () => {
     const uid = await healed.uid(3);
     await press(page, 'Pause healing', 'web', /healing paused/);
     await healed.break(3);
-    await until(async () => expect(await healed.healing()).toMatchObject({ paused: { by, why: REASON }, cycles: [] }));
+    await until(async () =>
+      expect(await healed.healing()).toMatchObject({ paused: { by, reason: REASON }, cycles: [] }),
+    );
     await until(async () =>
       expect((await healed.healing()).notReplaced).toMatchObject([{ vm: 'web-3', waitsFor: 'healing is paused' }]),
     );
@@ -180,7 +182,7 @@ describe('for a VM that fails', () => {
     await press(page, 'Skip', 'web-3', /web-3 skipped/);
     await healed.untilFinished(3, { end: 'Skipped' });
     await healed.replaced(3, uid);
-    expect((await healed.healing()).handledRequests?.map(({ action, why }) => [action, why])).toEqual([
+    expect((await healed.healing()).handledRequests?.map(({ action, reason: why }) => [action, why])).toEqual([
       ['pause', REASON],
       ['resume', REASON],
       ['skip', REASON],

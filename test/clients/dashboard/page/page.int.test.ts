@@ -470,7 +470,7 @@ describe('the stream', () => {
   test('continues while the API server is away, and the page says since when and why', async () => {
     const script = new Script(story, storyAnswers);
     const { page } = await opened(script);
-    script.send(aSession({ state: 'reconnecting', since: minutes(-3), why: 'connection refused' }));
+    script.send(aSession({ state: 'reconnecting', since: minutes(-3), message: 'connection refused' }));
     await page.locator('[data-live="cut-off"]').waitFor();
     expect(await textIn(page, '.banner')).toMatch(/API server has not answered for 3 min\..* connection refused/);
     script.send(aSession());

@@ -84,7 +84,7 @@ test('two users on one kept connection see and do at the same time what each of 
   expect(foreign).toMatchObject({ ok: false, sentence: expect.stringContaining('bob') });
   expect(refused).toMatchObject({ ok: false, sentence: expect.stringContaining('cannot patch') });
   const { paused } = (await fleet().pool(own, 'web'))!.status!.rollout!;
-  expect(paused).toMatchObject({ by: ada(own), why: 'asked for by a test' });
+  expect(paused).toMatchObject({ by: ada(own), reason: 'asked for by a test' });
 });
 
 test('the account does nothing by itself, and nothing is asked in the name of whom Kubernetes reserves', async () => {

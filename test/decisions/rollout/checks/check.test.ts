@@ -186,13 +186,13 @@ describe('a rollout at a step with a check', () => {
 
   test('is looked at once the status says that the step is reached', () => {
     expect(planned({})).toMatchObject({ phase: 'Waiting', look: expect.stringContaining('step 1 of 1 (1)') as string });
-    expect(planned({ stored: rolling() })).toMatchObject({ look: null, wakeAt: NOW + SECOND });
+    expect(planned({ stored: rolling() })).toMatchObject({ look: null, requeueAt: NOW + SECOND });
   });
 
   test('is looked at again after its time', () => {
     const seen = minutely(Holds);
     const lastAt = Date.parse(seen.lastAt);
-    expect(planned({ seen, now: lastAt + 1 })).toMatchObject({ look: null, wakeAt: lastAt + MINUTE, update: null });
+    expect(planned({ seen, now: lastAt + 1 })).toMatchObject({ look: null, requeueAt: lastAt + MINUTE, update: null });
     expect(planned({ seen, now: lastAt + MINUTE }).look).not.toBeNull();
   });
 
@@ -222,7 +222,7 @@ describe('a rollout at a step with a check', () => {
     expect(state.halted).toMatchObject({
       kind,
       by: 'drover',
-      why: 'the check of step 1 of 1 has failed: it Fails, 3 times in a row',
+      reason: 'the check of step 1 of 1 has failed: it Fails, 3 times in a row',
     });
     expect(phase).toBe(kind);
     expect(again).toBeNull();

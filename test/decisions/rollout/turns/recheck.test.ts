@@ -58,7 +58,7 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
   };
 }
 
-const later = (why: string): Recheck => ({ need: 'deferred', until: null, why });
+const later = (why: string): Recheck => ({ need: 'deferred', until: null, message: why });
 const restart = { need: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
 
 describe('a VM of the revision is corrected', () => {

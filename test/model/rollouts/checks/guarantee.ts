@@ -28,7 +28,7 @@ export class CheckGuarantees extends Check {
     const isAsked = now.handledRequests?.at(-1)?.digest !== old.handledRequests?.at(-1)?.digest;
     if (check === undefined || isAsked) return;
     if (now.step > old.step) this.#passed(metadata.uid, check);
-    if (old.halted === undefined && now.halted?.why?.startsWith('the check of step') === true)
+    if (old.halted === undefined && now.halted?.reason?.startsWith('the check of step') === true)
       this.#failed(metadata.uid);
   }
 

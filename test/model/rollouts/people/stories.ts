@@ -2,12 +2,12 @@ import { amid, ask, change, completed, MINUTE, roll, signal, type Stories } from
 
 export const stories: Stories = {
   'paused and resumed': amid('5 VMs, maxUnavailable 2, paused for a minute', async (stage) => {
-    await ask(stage, 'pause', { why: 'lunch' });
+    await ask(stage, 'pause', { reason: 'lunch' });
     await stage.world.wait(MINUTE);
     await ask(stage, 'resume');
   }),
   'paused and resumed by signals': amid('5 VMs, maxUnavailable 2, paused for a minute', async (stage) => {
-    signal(stage, 'pause', { why: 'lunch' });
+    signal(stage, 'pause', { reason: 'lunch' });
     await stage.world.wait(MINUTE);
     signal(stage, 'resume');
   }),

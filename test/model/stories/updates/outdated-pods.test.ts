@@ -102,7 +102,7 @@ test('a migration that fails halts the rollout, and a user who resumes it has it
     expect(await world.until(() => said(world) === 'Failed', TEN_MINUTES)).toBe(true);
     await world.wait(TEN_MINUTES);
     expect(Object.values(counts)).toEqual([1]);
-    expect(statusOf(world)!.rollout!.failures[0]!.why).toBe('its migration has failed: the migration was ended');
+    expect(statusOf(world)!.rollout!.failures[0]!.message).toBe('its migration has failed: the migration was ended');
     for (const name of Object.keys(before)) annotate(world, name, { 'sim.drover.dev/migration-fails': 'false' });
     await world.people.rollout('web', 'resume');
     expect(await world.until(() => said(world) === 'Complete', TEN_MINUTES)).toBe(true);

@@ -60,7 +60,7 @@ test('each step that waits is told under one id of its own, whatever workers, Te
       const events = eventsIn(world);
       await begun(world, { replicas: 3, rollout: { steps: [approvalAt(1), approvalAt(2)] } });
       receiver.answer = () =>
-        world.time.between(0, 2) === 0 ? { outcome: 'Taken' } : { outcome: 'Failed', why: 'it answers 503' };
+        world.time.between(0, 2) === 0 ? { outcome: 'Taken' } : { outcome: 'Failed', message: 'it answers 503' };
       await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
       for (let step = 1; step <= 2; step++) {
         const waits = (): boolean =>
@@ -93,7 +93,7 @@ test('a receiver that takes nothing for an hour holds up no rollout, grows no hi
       receiver.told.length = 0;
       receiver.tries = 0;
       await begun(world, { replicas: 2, rollout: { steps: [approvalAt(1)] } });
-      receiver.answer = () => ({ outcome: 'Failed', why: 'it does not answer' });
+      receiver.answer = () => ({ outcome: 'Failed', message: 'it does not answer' });
       for (let version = 2; version <= 7; version++) {
         await world.people.changePool('web', { template: aTemplate({ version }) });
         expect(await world.until(() => phaseOf(world) === 'WaitingForApproval', 5 * MINUTE_MS)).toBe(true);

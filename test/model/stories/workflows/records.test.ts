@@ -43,7 +43,7 @@ test('a pool records which VMs came, changed and went, the requests of users, an
     expect(await world.until(() => shown(actsOf(world)).some((one) => one.endsWith('InProgress')), MINUTE_MS)).toBe(
       true,
     );
-    world.people.signal('web', 'pause', { by: 'ann', why: 'lunch' });
+    world.people.signal('web', 'pause', { by: 'ann', reason: 'lunch' });
     await world.wait(20_000);
     world.people.signal('web', 'resume', { by: 'ann' });
     expect(await world.until(isUpdated(world, 3), 5 * MINUTE_MS)).toBe(true);
@@ -60,12 +60,12 @@ test('a pool records which VMs came, changed and went, the requests of users, an
     const others = told.filter(({ action }) => action !== 'restart');
     expect(shown(others)).toEqual([
       'create web-1,web-2,web-3 Done',
-      'pause  Asked',
-      'resume  Asked',
+      'pause  Requested',
+      'resume  Requested',
       'scale  Done',
       expect.stringMatching(/^delete web-\d Done$/),
     ]);
-    expect(others[1]).toMatchObject({ requestedBy: 'ann', why: 'lunch', reason: null });
+    expect(others[1]).toMatchObject({ requestedBy: 'ann', message: 'lunch', reason: null });
   }));
 
 test('a request to adopt is one record, with its requester, and no other for the number', () =>

@@ -9,7 +9,7 @@ import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
  * strategy. Takes no precondition, so callers read the VM right before. Returns what a cache must have reached to show
  * that.
  */
-export async function askKubeVirt(
+export async function callSubresource(
   client: KubeClient,
   { namespace, name }: VmView,
   verb: 'start' | 'stop' | 'restart',
@@ -23,6 +23,6 @@ export async function askKubeVirt(
     if (!(error instanceof KubeError && error.status === 500 && error.message.includes('already underway')))
       throw error;
   }
-  const asked = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }));
-  return { vms: asked?.metadata.resourceVersion };
+  const vm = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }));
+  return { vms: vm?.metadata.resourceVersion };
 }

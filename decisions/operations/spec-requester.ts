@@ -2,18 +2,18 @@ import { CHANGE_CAUSE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/labe
 import type { ObjectMeta } from '../../api/objects.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 
-type Asked = Pick<ObjectMeta, 'annotations' | 'generation'>;
+type SpecMetadata = Pick<ObjectMeta, 'annotations' | 'generation'>;
 
 /**
  * Returns who has paused, resumed or aborted an operation; undefined if they did not say so with its present spec. A
  * policy sees to it that users name themselves when they change an operation, and not when they make one.
  */
-export const askedBy = ({ annotations, generation = 0 }: Asked): string | undefined =>
+export const specRequester = ({ annotations, generation = 0 }: SpecMetadata): string | undefined =>
   generation < 2 ? undefined : requesterOf(annotations?.[REQUESTED_BY_ANNOTATION], String(generation));
 
 /** Returns who has asked for that, and why; `otherwise` if the operation says neither. */
-export function whyAsked(metadata: Asked, otherwise: string): string {
-  const who = askedBy(metadata);
+export function whyAsked(metadata: SpecMetadata, otherwise: string): string {
+  const who = specRequester(metadata);
   const words = [who === undefined ? '' : `asked by ${who}`, metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? ''];
   return words.filter((said) => said !== '').join(': ') || otherwise;
 }

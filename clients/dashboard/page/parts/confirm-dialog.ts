@@ -3,7 +3,7 @@ import { keyed } from 'lit-html/directives/keyed.js';
 import { ref } from 'lit-html/directives/ref.js';
 import type { ActionName } from '../../contract/fleet.ts';
 import { ACTIONS } from '../pure/words.ts';
-import type { Ask, Page } from '../state/page.ts';
+import type { Confirmation, Page } from '../state/page.ts';
 import { outlookView } from './drain-outlook.ts';
 
 /** Shows the dialog as soon as it is in the page; the browser keeps the focus in it, and gives it back. */
@@ -13,10 +13,10 @@ function open(element: Element | undefined): void {
 }
 
 /** The question before an action: what it will do, why, and for some the name, typed. */
-export function askDialog(page: Page): TemplateResult {
-  const { ask } = page;
-  if (ask === null) return html``;
-  const { about, action, vms } = ask;
+export function confirmDialog(page: Page): TemplateResult {
+  const { confirmation } = page;
+  if (confirmation === null) return html``;
+  const { about, action, vms } = confirmation;
   const { label, title, effect } = ACTIONS[action.name];
   const send = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -33,27 +33,29 @@ export function askDialog(page: Page): TemplateResult {
   return keyed(
     `${action.name} ${about.kind} ${about.name}`,
     html`<dialog
-      class="ask"
-      aria-labelledby="ask-title"
-      aria-describedby="ask-effect"
+      class="confirm"
+      aria-labelledby="confirm-title"
+      aria-describedby="confirm-effect"
       ${ref(open)}
       @close=${() => page.close()}
     >
       <form @submit=${send}>
-        <h2 id="ask-title">${title.replace('NAME', about.name)}</h2>
-        <p id="ask-effect">${effect}</p>
+        <h2 id="confirm-title">${title.replace('NAME', about.name)}</h2>
+        <p id="confirm-effect">${effect}</p>
         ${vms.length === 0 ? nothing : html`<p>VM: <b>${vms.join(', ')}</b></p>`}
         ${
-          ask.gitOps === null
+          confirmation.gitOps === null
             ? nothing
-            : html`<p class="note warn">${ask.gitOps} owns this object: it may change back what you change here.</p>`
+            : html`<p class="note warn">
+                ${confirmation.gitOps} owns this object: it may change back what you change here.
+              </p>`
         }
-        ${action.name === 'drain.start' ? outlookView(page, about.name) : nothing} ${fields(ask)}
-        ${ask.refused === null ? nothing : html`<p class="note bad" role="alert">${ask.refused}</p>`}
+        ${action.name === 'drain.start' ? outlookView(page, about.name) : nothing} ${fields(confirmation)}
+        ${confirmation.refused === null ? nothing : html`<p class="note bad" role="alert">${confirmation.refused}</p>`}
         <footer>
           <button type="button" class="quiet" @click=${() => page.close()}>Cancel</button>
-          <button type="submit" class=${action.isTyped ? 'danger main' : 'main'} ?disabled=${ask.isSent}>
-            ${ask.isSent ? 'Asking…' : label}
+          <button type="submit" class=${action.isTyped ? 'danger main' : 'main'} ?disabled=${confirmation.isSent}>
+            ${confirmation.isSent ? 'Asking…' : label}
           </button>
         </footer>
       </form>
@@ -63,7 +65,7 @@ export function askDialog(page: Page): TemplateResult {
 
 const textOf = (value: FormDataEntryValue | null): string => (typeof value === 'string' ? value.trim() : '');
 
-function fields({ action, about }: Ask): TemplateResult {
+function fields({ action, about }: Confirmation): TemplateResult {
   return html`
     ${action.name === 'drain.cancel' ? nothing : reasonField(action.name)}
     ${

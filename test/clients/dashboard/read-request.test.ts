@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { askedOf } from '../../../clients/dashboard/actions/asked.ts';
+import { readActionRequest } from '../../../clients/dashboard/actions/read-request.ts';
 
 const about = { kind: 'VirtualMachinePool', namespace: 'shop', name: 'web' };
 
 describe('what a browser asks for', () => {
   test('is read if it names an action and an object of its kind', () => {
     const asked = { action: 'heal.now', about, vms: ['web-1'], reason: 'the disk is back' };
-    expect(askedOf(asked)).toEqual(asked);
+    expect(readActionRequest(asked)).toEqual(asked);
     const operation = { kind: 'ClusterVirtualMachineOperation', namespace: null, name: 'restart-1' };
-    expect(askedOf({ action: 'operation.pause', about: operation })).toMatchObject({ about: operation });
+    expect(readActionRequest({ action: 'operation.pause', about: operation })).toMatchObject({ about: operation });
   });
 
   test.each(['rollout.abort', 'rollout.undo'])('is refused for %s unless the name is typed', (action) => {
-    expect(() => askedOf({ action, about })).toThrow('type the name web to confirm');
-    expect(() => askedOf({ action, about, confirm: 'Web' })).toThrow('type the name web to confirm');
-    expect(askedOf({ action, about, confirm: 'web' })).toMatchObject({ action });
+    expect(() => readActionRequest({ action, about })).toThrow('type the name web to confirm');
+    expect(() => readActionRequest({ action, about, confirm: 'Web' })).toThrow('type the name web to confirm');
+    expect(readActionRequest({ action, about, confirm: 'web' })).toMatchObject({ action });
   });
 
   test.each([
@@ -32,6 +32,6 @@ describe('what a browser asks for', () => {
     { action: 'rollout.pause', about, reason: 'x'.repeat(2_000) },
     { action: 'rollout.pause', about, force: true },
   ])('is refused if it is %j', (body) => {
-    expect(() => askedOf(body)).toThrow('this is not a request');
+    expect(() => readActionRequest(body)).toThrow('this is not a request');
   });
 });

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 
 /** How long a Prometheus may take to answer. */
 const DEADLINE_MS = 10_000;
-/** Most of an answer that is read: that of one value is short. */
+/** How much of an answer is read at most: an answer with one value is short. */
 const MOST_BYTES = 256 * 1024;
 
 /** What the Secret of a check may hold. */
@@ -13,7 +13,7 @@ export interface Credentials {
   key?: string | undefined;
 }
 
-export interface Asked extends Credentials {
+export interface PrometheusQuery extends Credentials {
   address: string;
   query: string;
   signal: AbortSignal;
@@ -29,7 +29,15 @@ export interface Answer {
  * Asks a Prometheus for the present value of an expression. Follows no redirection, which could lead anywhere. Throws
  * if no answer comes in time.
  */
-export async function askPrometheus({ address, query, token, ca, cert, key, signal }: Asked): Promise<Answer> {
+export async function queryPrometheus({
+  address,
+  query,
+  token,
+  ca,
+  cert,
+  key,
+  signal,
+}: PrometheusQuery): Promise<Answer> {
   const dispatcher = new Agent({
     connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }), timeout: DEADLINE_MS },
     maxResponseSize: MOST_BYTES,

@@ -5,7 +5,7 @@ import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
 import {
   isFinal,
-  type EarlyEnds,
+  type EarlyExits,
   type Failing,
   type FinishedCycle,
   type HealingState,
@@ -15,14 +15,14 @@ import type { HealingView } from './view.ts';
 import { endedEarly, hasFailedDisk, isAvailable, isNextAfter } from './vm-health.ts';
 
 /** Forgets cycles that have faded, deleted VMs, and failures of VMs that run well again. */
-export function remember(view: HealingView): HealingState {
+export function refreshState(view: HealingView): HealingState {
   const { vms, vmiOf, state, rules, minReadyMs, now } = view;
-  const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
+  const known = new Map(state.earlyExits.map((ends) => [ends.vmUid, ends]));
   const failedBefore = new Map(state.failing.map(({ vmUid, since }) => [vmUid, since]));
   const pausedBefore = new Map(state.vmiPauses.map((pause) => [pause.vmUid, pause]));
   const failing: Failing[] = [];
   const vmiPauses: VmiPause[] = [];
-  const earlyEnds: EarlyEnds[] = [];
+  const earlyExits: EarlyExits[] = [];
   const uids = new Map<string, VmView>();
   for (const vm of vms) {
     uids.set(vm.uid, vm);
@@ -31,8 +31,8 @@ export function remember(view: HealingView): HealingState {
     if (isPausedOnRequest(vmiOf(vm))) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
     else if (before !== undefined && !isReady(vm, vmiOf(vm)))
       vmiPauses.push({ ...before, endedAt: before.endedAt ?? now });
-    const ends = earlyEndsOf(view, vm, known.get(vm.uid));
-    if (ends.count > 0) earlyEnds.push(ends);
+    const ends = earlyExitsOf(view, vm, known.get(vm.uid));
+    if (ends.count > 0) earlyExits.push(ends);
     const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
     const since = failedBefore.get(vm.uid);
     if (fails) failing.push({ vmUid: vm.uid, since: since ?? vm.notReadySince ?? now });
@@ -45,10 +45,10 @@ export function remember(view: HealingView): HealingState {
     const vm = uids.get(one.uid);
     if (isFinal(one) && vm !== undefined) {
       const isWell = isAvailable(vm, vmiOf(vm), minReadyMs, now);
-      finished.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: rfc3339(now) } : one);
+      finished.push(isWell ? { ...one, end: 'Healed', message: 'it runs well again', at: rfc3339(now) } : one);
     } else if (expiresAt(Date.parse(one.at), rules.backoff) > now) finished.push(one);
   }
-  return { ...state, finished, earlyEnds, failing, vmiPauses };
+  return { ...state, finished, earlyExits, failing, vmiPauses };
 }
 
 /**
@@ -62,12 +62,12 @@ function ofNext(finished: FinishedCycle, { vms, busy }: HealingView): FinishedCy
 }
 
 /** Adds the VMIs that have failed since to the known early ends. */
-function earlyEndsOf(
+function earlyExitsOf(
   { failedVmisOf, vmiOf, rules, minReadyMs }: HealingView,
   vm: VmView,
-  known: EarlyEnds | undefined,
-): EarlyEnds {
-  let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
+  known: EarlyExits | undefined,
+): EarlyExits {
+  let ends: EarlyExits = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
   const vmi = vmiOf(vm);
   const vmis = vmi?.phase === 'Failed' ? [...failedVmisOf(vm), vmi] : failedVmisOf(vm);
   for (const failed of vmis) {

@@ -1,12 +1,12 @@
 /** More than users and batches tell a pool while no plan can be made for it: older ones are dropped. */
-const ASKS_KEPT = 250;
+const MAX_SIGNALS = 250;
 
 /**
  * What a workflow was told, and which of that no plan knows of yet. What was told before a plan was requested is part
  * of the state that the plan is given; but a plan that finds this state overruled by a newer status knows of nothing
  * that was told.
  */
-export class Asks<Ask> {
+export class PendingSignals<Ask> {
   #told: Ask[];
   /** How many of these the plan in progress knows of. */
   #known = 0;
@@ -15,9 +15,9 @@ export class Asks<Ask> {
     this.#told = [...told];
   }
 
-  add(ask: Ask): void {
-    this.#told.push(ask);
-    const surplus = Math.max(this.#told.length - ASKS_KEPT, 0);
+  add(signal: Ask): void {
+    this.#told.push(signal);
+    const surplus = Math.max(this.#told.length - MAX_SIGNALS, 0);
     this.#told.splice(0, surplus);
     this.#known = Math.max(this.#known - surplus, 0);
   }

@@ -4,9 +4,9 @@ import type { Fault } from '../../contract/requests.ts';
 export type Answer<T> = { state: 'here'; data: T } | { state: 'failed'; sentence: string; status: number | null };
 
 /** Asks the server. A proxy sends a browser that it does not know to its own page, which is not followed. */
-export async function ask<T>(path: string, asked: RequestInit = {}): Promise<Answer<T>> {
+export async function fetchJson<T>(path: string, init: RequestInit = {}): Promise<Answer<T>> {
   try {
-    const answer = await fetch(path, { ...asked, redirect: 'manual' });
+    const answer = await fetch(path, { ...init, redirect: 'manual' });
     if (answer.type === 'opaqueredirect') return { state: 'failed', sentence: 'You are signed out.', status: 401 };
     const body: unknown = await answer.json();
     if (answer.ok) return { state: 'here', data: body as T };

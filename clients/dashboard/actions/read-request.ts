@@ -42,11 +42,11 @@ const OfNode = z.strictObject({
   about: z.strictObject({ kind: z.literal('Node'), namespace: z.null(), name: Name }),
   ...COMMON,
 });
-const Asked = z.discriminatedUnion('action', [OfPool, OfOperation, OfSchedule, OfNode]);
+const RequestBody = z.discriminatedUnion('action', [OfPool, OfOperation, OfSchedule, OfNode]);
 
 /** Reads what a browser has sent. Throws `UsageError` if it is not a request, or lacks the name that must be typed. */
-export function askedOf(body: unknown): ActionRequest {
-  const { data, error } = Asked.safeParse(body);
+export function readActionRequest(body: unknown): ActionRequest {
+  const { data, error } = RequestBody.safeParse(body);
   if (data === undefined)
     throw new UsageError(`this is not a request: ${z.prettifyError(error).replaceAll('\n', ' ')}`);
   const { name } = data.about;

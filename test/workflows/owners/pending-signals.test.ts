@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Asks } from '../../../workflows/owners/asks.ts';
+import { PendingSignals } from '../../../workflows/owners/pending-signals.ts';
 
 test('a plan knows what was reported before it was requested, if it is given a state', () => {
-  const asks = new Asks<string>();
+  const asks = new PendingSignals<string>();
   asks.add('pause');
   asks.requested(true);
   asks.add('abort');
@@ -16,7 +16,7 @@ test('a plan that is given no state, or finds it overruled, knows nothing of wha
     [false, false],
     [true, true],
   ] as const) {
-    const asks = new Asks(['pause']);
+    const asks = new PendingSignals(['pause']);
     asks.requested(hasState);
     asks.add('abort');
     expect(asks.unknown(isOverruled)).toEqual(['pause', 'abort']);
@@ -24,7 +24,7 @@ test('a plan that is given no state, or finds it overruled, knows nothing of wha
 });
 
 test('a report stays until a plan was made', () => {
-  const asks = new Asks<string>();
+  const asks = new PendingSignals<string>();
   asks.add('pause');
   asks.requested(true);
   asks.requested(true);
@@ -32,7 +32,7 @@ test('a report stays until a plan was made', () => {
 });
 
 test('the newest reports are kept, however many there are, and nothing that the plan knows counts as unknown', () => {
-  const asks = new Asks<number>();
+  const asks = new PendingSignals<number>();
   for (let n = 0; n < 10; n++) asks.add(n);
   asks.requested(true);
   for (let n = 10; n < 255; n++) asks.add(n);

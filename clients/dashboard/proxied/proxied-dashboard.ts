@@ -147,7 +147,7 @@ async function renewed(
 ): Promise<void> {
   const { credentials, connections, how, signal } = on;
   const problem = new RepeatedProblem((message) =>
-    log('warn', 'the renewed certificates cannot be used, and those of before are', { message }),
+    log('warn', 'the renewed certificates cannot be used; the previous ones stay in use', { message }),
   );
   await followRenewals({
     signal,

@@ -124,7 +124,7 @@ describe('a whole update', () => {
   test('is reported for a spreadsheet and a program', async () => {
     const rows = ['db-1', 'db-2'].map((name) => `${typedVms.namespace},${name},${OLD},q35,${OLD},Done,`);
     const csv = [
-      'namespace,name,from,to,VMI type before,state,why',
+      'namespace,name,from,to,VMI type before,state,message',
       ...rows,
       `${typedVms.namespace},off,${OLD},q35,,Done,`,
       '',

@@ -207,11 +207,11 @@ async function objectDeleted(): Promise<void> {
   const transition = await typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   await vmis.ending(MOST);
   await transition.operation.delete();
-  await transition.until({ aborted: { message: 'the operation was deleted' } });
+  await transition.until({ aborted: { reason: 'the operation was deleted' } });
   await vmis.letGo();
   expect(await transition.result()).toMatchObject({
     phase: 'Aborted',
-    aborted: { message: 'the operation was deleted' },
+    aborted: { reason: 'the operation was deleted' },
     inProgress: [],
   });
   await watch.caughtUp();

@@ -45,7 +45,7 @@ test('the rollout that waits is the first thing on the page, and its button lets
   expect(await resultOf(page)).toContain('promoted');
   await page.locator('.needs').getByRole('button', { name: 'Promote web' }).waitFor({ state: 'detached' });
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
-  expect(handled).toMatchObject({ action: 'promote', message: 'it runs well', outcome: 'Done' });
+  expect(handled).toMatchObject({ action: 'promote', reason: 'it runs well', outcome: 'Done' });
 
   await page.getByRole('gridcell', { name: /^web-1:/ }).click();
   await page.getByRole('heading', { level: 1, name: 'web-1' }).waitFor();

@@ -98,9 +98,7 @@ function revisionLines(view: RolloutView): string[] {
   const from = fromOf(view);
   const revisions = `revision ${formatRevision(target)}${from === null ? '' : `, from ${formatRevision(from)}`}`;
   return [
-    requestedBy === null
-      ? revisions
-      : `${revisions}; ${formatRequest('requested', { by: requestedBy, reason: reason })}`,
+    requestedBy === null ? revisions : `${revisions}; ${formatRequest('requested', { by: requestedBy, reason })}`,
   ];
 }
 

@@ -57,7 +57,7 @@ export class Evacuations {
         log.warn('VMs could not be moved off their nodes', { reason, message });
         this.#note(
           names,
-          vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, message: message })),
+          vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, message })),
         );
       }
     });

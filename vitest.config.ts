@@ -103,6 +103,8 @@ export default defineConfig({
           maxWorkers: 5,
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          // What a page shows comes after what it was sent: tests read it until it is there.
+          expect: { poll: { interval: 50, timeout: 30_000 } },
         },
       },
     ],

@@ -83,6 +83,7 @@ class VmSquares extends HTMLElement {
 
   set input(input: SquaresInput) {
     this.#input = input;
+    this.setAttribute('aria-label', input.name);
     this.#later();
   }
 
@@ -104,10 +105,8 @@ class VmSquares extends HTMLElement {
 
   /** Draws what there is room for, and returns what room is left. What has found none follows. */
   draw(room: number): number {
-    const { row, name } = this.#input!;
-    const { cells, missing } = row;
+    const { cells, missing } = this.#input!.row;
     const wanted = cells.length + missing;
-    this.setAttribute('aria-label', name);
     this.#squares.length = Math.min(this.#squares.length, wanted);
     this.#drawn.length = this.#squares.length;
     let left = room;

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Nodes } from '../../../../api/resources.ts';
 import type { Node } from '../../../../decisions/from-object/node.ts';
 import { TestDrain } from '../../../integration/drain/drains.ts';
-import { aFleet, until } from '../../../integration/fleet.ts';
+import { aFleet } from '../../../integration/fleet.ts';
 import { userWith } from '../../../integration/operations/operations.ts';
 import { aBrowser, axeFindings } from './fixture/browser.ts';
 import { aDashboard, openedAt, press, REASON, resultOf, show } from './fixture/dashboards.ts';
@@ -16,7 +16,7 @@ const opened = async (kubeconfig: string, isReadOnly = false): Promise<Page> =>
 const nodeNamed = (name: string): Promise<Node> => fleet().kube.get<Node>(Nodes, { name });
 const whyNot = async (page: Page, button: string): Promise<string> => {
   const disabled = page.getByRole('button', { name: button, exact: true });
-  await until(async () => expect(await disabled.getAttribute('aria-disabled')).toBe('true'));
+  await expect.poll(() => disabled.getAttribute('aria-disabled')).toBe('true');
   await disabled.focus();
   return page.getByRole('tooltip').filter({ visible: true }).innerText();
 };
@@ -35,13 +35,13 @@ test('a node is drained after its name was typed and what will happen was said, 
   await show(page, '#/drains', 'Drains');
   await page.getByRole('heading', { name: 'Nodes with VMs' }).waitFor();
   await page.getByRole('link', { name: node, exact: true }).click();
-  expect(await whyNot(page, `Cancel drain ${node}`)).toBe(
-    `node ${node} is not cordoned, and no VM on it was asked to leave`,
-  );
+  await expect
+    .poll(() => whyNot(page, `Cancel drain ${node}`))
+    .toBe(`node ${node} is not cordoned, and no VM on it was asked to leave`);
   await page.getByRole('button', { name: `Drain ${node}`, exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('is moved within the budget of its pool').first().waitFor();
-  expect(await axeFindings(page)).toEqual([]);
+  await expect.poll(() => axeFindings(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
   // Without the name, the browser asks for it.
   expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
@@ -51,13 +51,13 @@ test('a node is drained after its name was typed and what will happen was said, 
   await page.getByText(`node, drained: ${REASON}`).waitFor();
   await drain.left('web', 3, node);
   await page.getByText('No VM is on it.').waitFor();
-  expect(await axeFindings(page)).toEqual([]);
+  await expect.poll(() => axeFindings(page)).toEqual([]);
   await page.getByRole('button', { name: `Cancel drain ${node}`, exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel drain', exact: true }).click();
-  expect(await resultOf(page)).toContain('uncordoned');
+  await expect.poll(() => resultOf(page)).toContain('uncordoned');
   // A node without VMs that is not drained has no buttons any more: the answer stays.
   await page.getByRole('button', { name: `Cancel drain ${node}`, exact: true }).waitFor({ state: 'detached' });
-  expect(await resultOf(page)).toContain('uncordoned');
+  await expect.poll(() => resultOf(page)).toContain('uncordoned');
   expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
 });
 
@@ -67,8 +67,8 @@ test('a user who may not drain nodes is told so on the button, and so is a user 
   const { kubeconfig } = await userWith(fleet(), drain.namespace, 'viewer', [], [reads]);
   const page = await opened(kubeconfig);
   await show(page, `#/node/${node}`, node);
-  await until(async () => expect(await whyNot(page, `Drain ${node}`)).toBe('you may not patch nodes'));
+  await expect.poll(() => whyNot(page, `Drain ${node}`)).toBe('you may not patch nodes');
   const readOnly = await opened(fleet().stack.kubeconfig, true);
   await show(readOnly, `#/node/${node}`, node);
-  expect(await whyNot(readOnly, `Drain ${node}`)).toBe('this dashboard was started with --read-only');
+  await expect.poll(() => whyNot(readOnly, `Drain ${node}`)).toBe('this dashboard was started with --read-only');
 });

@@ -42,7 +42,7 @@ test('the page of an operation has its log, VM by VM, as the command has it, and
     ...fleet().stack.env,
   });
   expect(stdout).toMatch(/restart .*web-1.*Restarted/);
-  expect(await axeFindings(page)).toEqual([]);
+  await expect.poll(() => axeFindings(page)).toEqual([]);
   const field = page.getByRole('searchbox', { name: 'Find in the log' });
   await field.fill('web-2');
   await field.press('Enter');
@@ -63,5 +63,5 @@ test('the page of a change of machine types has the report of the command as wel
   await until(async () =>
     expect((await rows(page)).some((row) => row.includes(OLD) && row.includes('Done'))).toBe(true),
   );
-  expect(await axeFindings(page)).toEqual([]);
+  await expect.poll(() => axeFindings(page)).toEqual([]);
 });

@@ -21,8 +21,8 @@ async function aPool(replicas: number): Promise<string> {
 }
 
 const is = (page: Page, live: string): Promise<void> => page.locator(`[data-live="${live}"]`).waitFor();
-const squares = (page: Page, count: number): Promise<void> =>
-  until(async () => expect(await page.getByRole('gridcell').count()).toBe(count));
+const squares = async (page: Page, count: number): Promise<void> =>
+  void (await expect.poll(() => page.getByRole('gridcell').count()).toBe(count));
 const reads = ['get', 'list', 'watch'];
 const rule = (...resources: string[]) => ({ apiGroups: ['drover.dev', 'kubevirt.io'], resources, verbs: reads });
 
@@ -34,17 +34,17 @@ test('a page keeps what it knew of a VM while the API server is killed, says so,
   await page.getByText('VirtualMachinePool/web').waitFor();
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await is(page, 'cut-off');
-  expect(await textIn(page, '.banner')).toContain('The API server has not answered for');
+  await expect.poll(() => textIn(page, '.banner')).toContain('The API server has not answered for');
   await page.getByText('This could not be read again').first().waitFor();
-  expect(await page.getByText('VirtualMachinePool/web').count()).toBe(1);
+  await expect.poll(() => page.getByText('VirtualMachinePool/web').count()).toBe(1);
   await fleet().stack.restart('kube-apiserver');
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await isLive(page);
-  await until(async () => expect(await page.getByText('This could not be read again').count()).toBe(0));
+  await expect.poll(() => page.getByText('This could not be read again').count()).toBe(0);
   await show(page, `#/pool/${namespace}/web`, 'web');
   await squares(page, 3);
   // An API server that has just begun may still refuse what it will let the user see.
-  await until(async () => expect(await page.locator('.banner').count()).toBe(0));
+  await expect.poll(() => page.locator('.banner').count()).toBe(0);
 });
 
 test('a slow API server is none that does not answer', async () => {
@@ -64,7 +64,7 @@ test('a slow API server is none that does not answer', async () => {
   const asked = (): number => calls.filter((call) => call.startsWith('GET /version')).length;
   const before = asked();
   await until(async () => expect(asked()).toBeGreaterThan(before + 3));
-  expect(await page.evaluate('[...window.seen].filter((state) => state !== "live")')).toEqual([]);
+  await expect.poll(() => page.evaluate('[...window.seen].filter((state) => state !== "live")')).toEqual([]);
 });
 
 test('a user whose credentials are rejected is told to sign in again, and does not need to open the page anew', async () => {
@@ -74,9 +74,9 @@ test('a user whose credentials are rejected is told to sign in again, and does n
   await squares(page, 2);
   await fleet().kube.delete(ServiceAccounts, { namespace, name: 'ada' });
   await is(page, 'refused');
-  expect(await textIn(page, '.banner')).toMatch(
-    /has rejected your credentials.* Sign in again.* rejected these credentials/,
-  );
+  await expect
+    .poll(() => textIn(page, '.banner'))
+    .toMatch(/has rejected your credentials.* Sign in again.* rejected these credentials/);
   await squares(page, 2);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await fleet().kube.create(ServiceAccounts, { metadata: { namespace, name: 'ada' } });
@@ -97,13 +97,15 @@ test('a user whose right is withdrawn is told what is old, and sees what is new 
   // A watch that runs goes on.
   proxy.cut();
   await page.locator('.banner').filter({ hasText: 'you may no longer list and watch them' }).waitFor();
-  expect(await textIn(page, '.banner')).toContain(`What you see of virtualmachines in ${namespace} is from `);
+  await expect
+    .poll(() => textIn(page, '.banner'))
+    .toContain(`What you see of virtualmachines in ${namespace} is from `);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await page.getByText('/3 ready').waitFor();
   await isLive(page);
   await setRules([rule('virtualmachinepools', 'virtualmachines')]);
   await squares(page, 3);
-  await until(async () => expect(await page.locator('.banner').count()).toBe(0));
+  await expect.poll(() => page.locator('.banner').count()).toBe(0);
 });
 
 test('a tab whose dashboard is killed and started again on its port follows it once the new address is opened', async () => {
@@ -131,7 +133,7 @@ test('a tab whose dashboard is killed and started again on its port follows it o
   first.child.kill('SIGKILL');
   await first.ended;
   await is(page, 'reconnecting');
-  expect(await textIn(page, '.banner')).toContain('start it again and open the address');
+  await expect.poll(() => textIn(page, '.banner')).toContain('start it again and open the address');
   const { url } = await command('--port', new URL(first.url).port);
   await is(page, 'signed-out');
   await squares(page, 2);

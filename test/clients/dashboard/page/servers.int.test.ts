@@ -36,13 +36,13 @@ test('the rollout that waits is the first thing on the page, and its button lets
   expect(read[0]).toMatch(/^\d+ things? needs? a person$/);
   expect(read.slice(1, 4).join(' ')).toMatch(/rollout of .*web waits for approval/i);
   const rows = page.getByRole('grid');
-  await until(async () => expect(await rows.count()).toBe(2));
-  expect(await axeFindings(page)).toEqual([]);
+  await expect.poll(() => rows.count()).toBe(2);
+  await expect.poll(() => axeFindings(page)).toEqual([]);
 
   await page.locator('.needs').getByRole('button', { name: 'Promote web' }).click();
   await page.getByRole('dialog').getByLabel('Reason').fill('it runs well');
   await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
-  expect(await resultOf(page)).toContain('promoted');
+  await expect.poll(() => resultOf(page)).toContain('promoted');
   await page.locator('.needs').getByRole('button', { name: 'Promote web' }).waitFor({ state: 'detached' });
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
   expect(handled).toMatchObject({ action: 'promote', reason: 'it runs well', outcome: 'Done' });
@@ -63,9 +63,11 @@ test('a user who may only look has a page that says why each button does nothing
   await page.getByText('Not shown: nodes').waitFor();
   await page.getByRole('article').getByRole('link', { name: 'web', exact: true }).click();
   const button = page.getByRole('button', { name: 'Pause web', exact: true });
-  await until(async () => expect(await button.getAttribute('aria-disabled')).toBe('true'));
+  await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
   await button.focus();
-  expect(await page.getByRole('tooltip').filter({ visible: true }).innerText()).toContain('you may not patch');
+  await expect
+    .poll(() => page.getByRole('tooltip').filter({ visible: true }).innerText())
+    .toContain('you may not patch');
 });
 
 test('a read-only page says so', async () => {

@@ -242,6 +242,8 @@ soakTest('the label of a transition that was terminated is removed by the next o
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 2 } });
   await first.handle.terminate();
+  // Until a worker has seen that the run has ended, the label is the first one's to remove.
+  await first.operation.until({ completionTime: expect.any(String) });
   for (const name of ['vm', 'apart']) await typedVms.power(name, 'restart');
   await until(async () => {
     for (const name of ['vm', 'apart']) expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);

@@ -10,10 +10,10 @@ import {
   VirtualMachines,
 } from '../api/resources.ts';
 import { operationOf } from '../clients/operations/make.ts';
-import type { TransitionRecord } from '../decisions/annotations/transition-record.ts';
 import { withChange } from '../decisions/changes/note.ts';
 import type { VirtualMachine } from '../decisions/from-object/vm.ts';
 import { typePatch } from '../decisions/machine-types/type-patch.ts';
+import type { TransitionRecord } from '../decisions/views/annotations/transition-record.ts';
 import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient, type PatchType } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';

@@ -1,8 +1,8 @@
 import type { PoolSpec, PoolStatus } from '../api/pool/pool.ts';
-import { HEALING_REQUESTS, type HealingRequest } from '../decisions/requests/healing.ts';
-import { MEMBERSHIP_REQUESTS, type MembershipRequest } from '../decisions/requests/membership.ts';
-import { digestOf, type RequestNames } from '../decisions/requests/request.ts';
-import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/requests/rollout.ts';
+import { MEMBERSHIP_REQUESTS, type MembershipRequest } from '../decisions/membership/membership-request.ts';
+import { digestOf, type RequestNames } from '../decisions/owners/request.ts';
+import { HEALING_REQUESTS, type HealingRequest } from '../decisions/pool/healing-request.ts';
+import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/rollout/state/rollout-request.ts';
 import { revisionOf } from '../decisions/template/revision.ts';
 import { poolTemplate } from '../decisions/template/template.ts';
 

@@ -17,11 +17,11 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import { podBudgetView, type PodBudgetView, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import { keptClaimView } from '../../decisions/from-object/kept-claim.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from '../../decisions/from-object/revision.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { KeptClaim } from '../../decisions/template/kept-disk.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';

@@ -1,5 +1,5 @@
-import type { Content, Span } from '../../decisions/configuration/content.ts';
 import type { ContentView } from '../../decisions/from-object/content.ts';
+import type { Content, Span } from '../../decisions/template/content.ts';
 import type { OwnReference } from '../../decisions/template/references.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { sameContent, type Moment } from './same-content.ts';

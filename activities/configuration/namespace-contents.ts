@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../api/objects.ts';
-import type { Content } from '../../decisions/configuration/content.ts';
 import type { Contents } from '../../decisions/configuration/older-content.ts';
 import { contentView, type ContentView } from '../../decisions/from-object/content.ts';
 import { scatter } from '../../decisions/lib/scatter.ts';
+import type { Content } from '../../decisions/template/content.ts';
 import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';

@@ -1,11 +1,11 @@
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
-import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
-import { disksOf } from '../../decisions/disks/used-disks.ts';
-import { isStateClaimOf } from '../../decisions/disks/vm-state.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
+import { keptDiskOf, noKeptDiskMark } from '../../decisions/template/kept-disk.ts';
+import { disksOf } from '../../decisions/template/used-disks.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
+import { isStateClaimOf } from '../../decisions/template/vm-state.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';

@@ -1,14 +1,14 @@
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/labels-and-annotations.ts';
 import type { OwnerReference, Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
-import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
-import { disksOf } from '../../decisions/disks/used-disks.ts';
-import { firmwareOf } from '../../decisions/disks/vm-state.ts';
 import { specRevision, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { keepsDisks } from '../../decisions/scaling/unverified-removal.ts';
 import { diskTemplates } from '../../decisions/template/disk-template.ts';
+import { keptDiskMark, NO_NUMBER } from '../../decisions/template/kept-disk.ts';
+import { disksOf } from '../../decisions/template/used-disks.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
+import { firmwareOf } from '../../decisions/template/vm-state.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../api/resources.ts';
-import { legacyStateClaim, STATE_CLAIM_LABEL } from '../../decisions/disks/vm-state.ts';
+import { legacyStateClaim, STATE_CLAIM_LABEL } from '../../decisions/template/vm-state.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 

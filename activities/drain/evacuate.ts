@@ -14,12 +14,12 @@ import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts
 import { doInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Migrations } from '../disruption/migrations.ts';
+import { restartVm } from '../disruption/restart-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './pod-disruption-budget.ts';
 
 interface Evacuated {

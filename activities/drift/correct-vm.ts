@@ -1,13 +1,13 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
-import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { correctDrift } from '../../decisions/drift/correct-drift.ts';
 import { driftOf } from '../../decisions/drift/drift.ts';
 import { correctsAll, disruptionOf } from '../../decisions/drift/members.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { fitOf } from '../../decisions/membership/fit.ts';
 import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
+import { recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

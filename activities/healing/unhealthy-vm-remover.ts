@@ -9,7 +9,8 @@ import { vmiView, type VirtualMachineInstance } from '../../decisions/from-objec
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
-import { healthOf, whyLeftAlone } from '../../decisions/healing/vm-health.ts';
+import { healthOf } from '../../decisions/healing/vm-health.ts';
+import { whyLeftAlone } from '../../decisions/health/held-up.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';

@@ -7,11 +7,13 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
+import { vmisOn } from '../cache/vmis-on.ts';
 import type { Authority } from '../operations/authority.ts';
 import { includedIn } from '../operations/scope.ts';
+import { ownerName } from '../owners/owner-key.ts';
 import { snapshotOfVms } from '../power/snapshot-of-vms.ts';
-import { looksTheSame, ownerName, vmisOn } from '../watch/affected-pools.ts';
 import { OtherTransitions } from './other-transitions.ts';
 
 /** After this time without an activity, in milliseconds, what is known of a transition is dropped. */

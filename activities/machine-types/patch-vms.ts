@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VirtualMachines } from '../../api/resources.ts';
-import type { TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { newRecord } from '../../decisions/machine-types/new-record.ts';
 import { typePatch, type TypeChange } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import type { TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';

@@ -1,13 +1,13 @@
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { requesterAnnotation } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { field, isObject, type Json } from '../../decisions/lib/json.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { typePatch, type TypePatch } from '../../decisions/machine-types/type-patch.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import { recordOf, type TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal } from '../../kubernetes/errors.ts';

@@ -1,4 +1,4 @@
-import type { TransitionRecord } from '../../decisions/annotations/transition-record.ts';
+import type { TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordVmEvent } from '../lib/events.ts';

@@ -13,12 +13,12 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
+import { unpauseStandby } from '../lib/pause.ts';
 import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
-import { unpauseStandby } from '../power/pause.ts';
 
 /** Creates the activity that releases VMs of a pool or a set. */
 export function createReleaseActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {

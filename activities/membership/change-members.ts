@@ -10,14 +10,14 @@ import {
   type MembershipChange,
   type MembersReport,
 } from '../../decisions/membership/change.ts';
-import { hasMoved, movePatches, whyNotMoved, type Vm } from '../../decisions/membership/moves.ts';
 import {
   isHandover,
   leftChangeOf,
   membershipRequestOf,
   type ListedRequest,
-} from '../../decisions/requests/membership.ts';
-import type { ReadRequest } from '../../decisions/requests/request.ts';
+} from '../../decisions/membership/membership-request.ts';
+import { hasMoved, movePatches, whyNotMoved, type Vm } from '../../decisions/membership/moves.ts';
+import type { ReadRequest } from '../../decisions/owners/request.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';

@@ -1,7 +1,7 @@
 import { KubeVirtPools } from '../../api/resources.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
-import type { HandoverRequest } from '../../decisions/requests/membership.ts';
-import type { FoundRequest } from '../../decisions/requests/request.ts';
+import type { HandoverRequest } from '../../decisions/membership/membership-request.ts';
+import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { isAlreadyExists, isConflict, isNotFound, isRefusal, KubeError } from '../../kubernetes/errors.ts';
 import type { MembersRun } from './members-run.ts';
 import { release } from './release.ts';

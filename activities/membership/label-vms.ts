@@ -2,24 +2,24 @@ import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
+import { memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
+import { unpauseStandby } from '../lib/pause.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import { unpauseStandby } from '../power/pause.ts';
 
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {

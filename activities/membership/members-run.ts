@@ -5,9 +5,9 @@ import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vm
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { membershipRequestOf } from '../../decisions/membership/membership-request.ts';
 import type { MovePatches } from '../../decisions/membership/moves.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
-import { membershipRequestOf } from '../../decisions/requests/membership.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';

@@ -12,10 +12,10 @@ import {
   whyNotReleased,
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
+import { membershipRequestOf } from '../../decisions/membership/membership-request.ts';
 import type { Vm } from '../../decisions/membership/moves.ts';
 import { isSameTemplate } from '../../decisions/membership/same-template.ts';
-import { membershipRequestOf } from '../../decisions/requests/membership.ts';
-import type { FoundRequest } from '../../decisions/requests/request.ts';
+import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';

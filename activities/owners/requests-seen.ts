@@ -1,7 +1,7 @@
-import { HEALING_REQUESTS } from '../../decisions/requests/healing.ts';
-import { MEMBERSHIP_REQUESTS } from '../../decisions/requests/membership.ts';
-import type { Annotations } from '../../decisions/requests/request.ts';
-import { ROLLOUT_REQUESTS } from '../../decisions/requests/rollout.ts';
+import { MEMBERSHIP_REQUESTS } from '../../decisions/membership/membership-request.ts';
+import type { Annotations } from '../../decisions/owners/request.ts';
+import { HEALING_REQUESTS } from '../../decisions/pool/healing-request.ts';
+import { ROLLOUT_REQUESTS } from '../../decisions/rollout/state/rollout-request.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** How many different annotations of a pool are remembered, and how long each may be. */

@@ -1,16 +1,16 @@
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
-import { memberOfAnnotation } from '../../decisions/annotations/member-of.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { unannounced, withRolesOf, type Made } from '../../decisions/membership/roles.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
-import { standbyFrom } from '../../decisions/standby/new-standby.ts';
+import { standbyFrom } from '../../decisions/scaling/standby/new-standby.ts';
 import { neededReferences, waitingForMissing } from '../../decisions/template/needed-references.ts';
 import { requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
+import { memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';

@@ -32,9 +32,9 @@ import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { ToldBatches } from '../rollout/told-batches.ts';
-import { createStandbyActivities } from '../standby/standby.ts';
 import { clearNamedRemovals } from './clear-named-removals.ts';
 import { createCreationActivities } from './create-vms.ts';
+import { createStandbyActivities } from './standby/standby.ts';
 
 export interface PoolActivityOptions extends ActivityOptions {
   places: DisruptionClaims;

@@ -4,7 +4,7 @@ import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
-import { isQueued } from '../../decisions/rollout-state/queue.ts';
+import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
 import { needsRoom } from '../../decisions/rollout/turns/room.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';

@@ -10,7 +10,7 @@ import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, type Json } from '../../decisions/lib/json.ts';
 import { mergeVm } from '../../decisions/merge/vm.ts';
 import type { BatchVm } from '../../decisions/owners/batch.ts';
-import { standbyNeed, standbyTarget } from '../../decisions/standby/standby-need.ts';
+import { standbyNeed, standbyTarget } from '../../decisions/rollout/standby-need.ts';
 import { requiredReferences } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';

@@ -23,12 +23,12 @@ import { actInPlace, NO_PLACE, NoPlace, notDone, type Acted, type Place } from '
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
 import { Migrations } from '../disruption/migrations.ts';
+import { restartVm } from '../disruption/restart-vm.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { deleteVm } from '../members/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { restartVm } from '../power/restart-vm.ts';
 import { VmTargets, type Glance, type Look, type Made, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 

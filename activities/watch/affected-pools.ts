@@ -13,11 +13,11 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { ObjectChange } from '../cache/objects/cache-change.ts';
+import { vmisOn } from '../cache/vmis-on.ts';
 import { isAbout } from '../configuration/contents.ts';
-
-/** Returns `namespace/name` of a pool or a replica set. */
-export const ownerName = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
+import { ownerName } from '../owners/owner-key.ts';
 
 /** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
 export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
@@ -112,15 +112,6 @@ export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | u
   return vm?.uid === vmi.vmUid ? vm : undefined;
 }
 
-/** The VMIs on the node that has changed. */
-export function vmisOn(
-  { before, after }: Extract<ObjectChange, { kind: 'node' }>,
-  { vmis }: Pick<ClusterCache, 'vmis'>,
-): VmiView[] {
-  const { name } = (after ?? before)!;
-  return [...vmis.values()].filter(({ node, podNode }) => node === name || podNode === name);
-}
-
 export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
 const OWN_ANNOTATIONS = [
@@ -156,24 +147,3 @@ export const VM_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
 const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...VM_FIELDS_OF_TRANSITIONS, 'annotations']);
 /** VMI fields that only machine type transitions read. */
 export const VMI_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
-
-/**
- * Reports whether nothing has changed that a decision reads. `unread`: fields that the decisions in question don't
- * read.
- */
-export function looksTheSame<V extends object>(
-  before: V | undefined,
-  after: V | undefined,
-  unread: ReadonlySet<keyof V> = new Set(),
-): boolean {
-  if (before === undefined || after === undefined) return before === after;
-  return Object.entries(after).every(([key, value]: [string, unknown]) => {
-    const other: unknown = before[key as keyof V];
-    return (
-      value === other ||
-      key === 'resourceVersion' ||
-      unread.has(key as keyof V) ||
-      (typeof value === 'object' && canonical(value) === canonical(other))
-    );
-  });
-}

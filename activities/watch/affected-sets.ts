@@ -7,15 +7,15 @@ import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { ObjectChange } from '../cache/objects/cache-change.ts';
+import { vmisOn } from '../cache/vmis-on.ts';
+import { ownerName } from '../owners/owner-key.ts';
 import {
   distinct,
-  ownerName,
-  looksTheSame,
   VMI_FIELDS_OF_TRANSITIONS,
   VM_FIELDS_OF_TRANSITIONS,
   ownerFingerprint,
-  vmisOn,
   vmOf,
 } from './affected-pools.ts';
 

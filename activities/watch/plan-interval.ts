@@ -1,5 +1,5 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import { isUnderWay } from '../../decisions/rollout-state/state.ts';
+import { isUnderWay } from '../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';

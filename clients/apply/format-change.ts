@@ -8,8 +8,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { plain } from '../cli/print.ts';
+import { BY_SPEC, rolloutView } from '../pool/view.ts';
 import { disruptionOf as disruptionOfChange } from '../rollout/disruption.ts';
-import { BY_SPEC, rolloutView } from '../rollout/view.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */
 export async function formatChange(

@@ -5,7 +5,7 @@ import { poolReadiness, setReadiness, type Readiness } from '../../decisions/own
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
-import { rolloutView } from '../rollout/view.ts';
+import { rolloutView } from '../pool/view.ts';
 import { haltOf } from './format-change.ts';
 
 /** How far a pool or a replica set is on the way to what its spec says. */

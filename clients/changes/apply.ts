@@ -5,7 +5,7 @@ import { Failure, UsageError } from '../cli/failure.ts';
 import { note, plain, print, printData, type DataFormat } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { formatPace, makeAndFollow } from '../operations/make.ts';
-import { readNamed, readVms, scopeOf } from '../power/read-vms.ts';
+import { readNamed, readVms, scopeOf } from '../operations/read-vms.ts';
 import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
 import { patchOf, type ChangeOptions } from './patch.ts';

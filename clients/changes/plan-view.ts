@@ -1,7 +1,7 @@
-import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
 import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/noted-change.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/print.ts';
 import type { DryRunPlan } from './plan.ts';

@@ -1,15 +1,15 @@
 import { controllerOf } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import type { ChangeNeed } from '../../decisions/annotations/noted-change.ts';
 import { withEdits } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
 import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/changes/plan.ts';
-import { whyTemplated } from '../../decisions/changes/why-templated.ts';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
+import { whyTemplated } from '../../decisions/template/why-templated.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/noted-change.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

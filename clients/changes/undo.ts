@@ -2,7 +2,7 @@ import { changesOf, type ChangeNote } from '../../decisions/changes/note.ts';
 import { ageOf, note, plain, print, table, dryRunRemark } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
 import { formatPace, makeAndFollow } from '../operations/make.ts';
-import { readVms } from '../power/read-vms.ts';
+import { readVms } from '../operations/read-vms.ts';
 import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';
 

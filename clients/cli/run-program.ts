@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander';
-import { traced } from '../tracing/traced-command.ts';
 import { FailureBesides, linesOf, UsageError } from './failure.ts';
 import { note, plain } from './print.ts';
+import { traced } from './traced-command.ts';
 
 /** As in kubectl, a flag whose value is optional takes it only after `=`: the next word is never its value. */
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };

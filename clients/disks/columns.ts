@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { sizeOf } from '../../decisions/template/disk-template.ts';
+import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/template/kept-disk.ts';
 import { ageOf, type Cell, type Column } from '../cli/print.ts';
 import type { Claim } from './kept.ts';
 

@@ -2,7 +2,7 @@ import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { identityKey, identityOf } from '../../api/owner-references.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { keptDiskOf, type KeptDisk } from '../../decisions/template/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 

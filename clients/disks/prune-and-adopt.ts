@@ -1,5 +1,5 @@
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { keptDiskOf, type KeptDisk, keptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { keptDiskOf, type KeptDisk, keptDiskMark } from '../../decisions/template/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';

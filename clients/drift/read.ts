@@ -1,7 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { isCorrectionRequested } from '../../decisions/annotations/correction-order.ts';
-import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
 import { poolView } from '../../decisions/from-object/owner.ts';
@@ -11,10 +9,12 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
+import { isCorrectionRequested } from '../../decisions/views/annotations/correction-order.ts';
+import { recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controlledBy } from '../membership/controlled-vms.ts';
-import { readRevisions } from '../rollout/revisions.ts';
+import { readRevisions } from '../pool/revisions.ts';
 
 /** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */
 export interface DriftedMember {

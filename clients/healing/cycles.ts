@@ -4,7 +4,7 @@ import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { HealingRequest } from '../../decisions/requests/healing.ts';
+import type { HealingRequest } from '../../decisions/pool/healing-request.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure, ifThere, throwAll, UsageError } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/requests/healing.ts';
+import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/pool/healing-request.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
 import { controlsPools, type Control, type Controlled } from '../pool/control.ts';

@@ -4,7 +4,7 @@ import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
-import type { Revision } from '../rollout/revisions.ts';
+import type { Revision } from '../pool/revisions.ts';
 import { timeOfEvent, type CoreEvent } from './core-event.ts';
 
 /** Whose history is meant, and which VMs are its own. */

@@ -5,7 +5,7 @@ import { UsageError } from '../cli/failure.ts';
 import { ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { note, print, printData, type DataFormat } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
-import { readRevisions, type Revision } from '../rollout/revisions.ts';
+import { readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { TemporalUnreachable } from '../session/temporal.ts';
 import { remarkOnCluster } from '../session/unknown-cluster.ts';

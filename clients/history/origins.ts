@@ -1,5 +1,5 @@
 import type { Act } from '../../decisions/history/act.ts';
-import type { Revision } from '../rollout/revisions.ts';
+import type { Revision } from '../pool/revisions.ts';
 
 /** Who asked for a template, and why, as `drover rollout history` shows it. */
 export type Origin = Pick<Revision, 'hash' | 'requestedBy' | 'changeCause'>;

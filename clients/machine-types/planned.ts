@@ -1,8 +1,8 @@
-import { isRecordOf, recordOf } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
+import { isRecordOf, recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';

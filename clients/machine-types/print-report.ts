@@ -1,8 +1,8 @@
 import { identityKey } from '../../api/owner-references.ts';
-import { recordOf } from '../../decisions/annotations/transition-record.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
+import { recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

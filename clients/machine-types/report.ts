@@ -1,9 +1,9 @@
 import { GROUP } from '../../api/labels-and-annotations.ts';
 import { identityKey } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { predatesChange, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { predatesChange, type TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 
 type ReportState =

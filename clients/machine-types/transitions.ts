@@ -1,7 +1,7 @@
-import { recordOf, type TransitionRecord } from '../../decisions/annotations/transition-record.ts';
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
+import { recordOf, type TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreForbidden } from '../../kubernetes/errors.ts';

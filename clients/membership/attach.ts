@@ -1,5 +1,5 @@
 import { controllerOf } from '../../api/objects.ts';
-import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
+import { formerMemberOf } from '../../decisions/views/annotations/former-member.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import type { Session, Work } from '../session/session.ts';
 import { adopt, type AdoptOptions } from './adopt.ts';

@@ -3,13 +3,13 @@ import type { Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { isListed, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
-import type { Vm } from '../../decisions/membership/moves.ts';
 import {
   MEMBERSHIP_REQUESTS,
   MOST_MOVED,
   type HandoverRequest,
   type ListedRequest,
-} from '../../decisions/requests/membership.ts';
+} from '../../decisions/membership/membership-request.ts';
+import type { Vm } from '../../decisions/membership/moves.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';

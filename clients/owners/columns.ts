@@ -1,16 +1,16 @@
 import { API_VERSION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
-import { formerMemberOf } from '../../decisions/annotations/former-member.ts';
-import { isProtected } from '../../decisions/annotations/protection.ts';
+import { formerMemberOf } from '../../decisions/views/annotations/former-member.ts';
+import { isProtected } from '../../decisions/views/annotations/protection.ts';
 import type { ReplicaSet } from '../../decisions/views/owner.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import { ownerKindOf, Pools, type OwnerKind } from '../cli/kinds.ts';
 import type { Owner } from '../cli/owner.ts';
 import { ageOf, plain, type Cell, type Column } from '../cli/print.ts';
+import { rolloutView } from '../pool/view.ts';
 import { styleOf } from '../rollout/lines.ts';
-import { rolloutView } from '../rollout/view.ts';
 import { isReady, isTroubled, revisionOf, standbyOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
 
 interface ColumnChoice {

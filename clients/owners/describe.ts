@@ -11,8 +11,8 @@ import { ageOf, note, plain, print, table, printItems, type DataFormat } from '.
 import { targetsOf } from '../cli/targets.ts';
 import { timeOfEvent, type CoreEvent } from '../history/core-event.ts';
 import { lastWarnings, type Warning } from '../history/warnings.ts';
+import type { RolloutView } from '../pool/view.ts';
 import { rolloutLines } from '../rollout/lines.ts';
-import type { RolloutView } from '../rollout/view.ts';
 import type { Session, Work } from '../session/session.ts';
 import { ownerData, readState, type OwnerState } from './data.ts';
 import {

@@ -4,9 +4,9 @@ import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
+import type { Revision } from '../pool/revisions.ts';
+import { rolloutView } from '../pool/view.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
-import type { Revision } from '../rollout/revisions.ts';
-import { rolloutView } from '../rollout/view.ts';
 import { isReady, formatStates, replicasAmong, standbyOf, type Member } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 

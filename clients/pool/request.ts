@@ -3,7 +3,7 @@ import { REQUESTS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { answerTo, digestOf, requestText, type RequestNames } from '../../decisions/requests/request.ts';
+import { answerTo, digestOf, requestText, type RequestNames } from '../../decisions/owners/request.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';

@@ -6,10 +6,10 @@ import { UsageError } from '../cli/failure.ts';
 import { note, print, dryRunRemark } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { formatPace, makeAndFollow, operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
+import { scopeOf } from '../operations/read-vms.ts';
 import { checkWhen, makeOne } from '../schedules/make.ts';
 import type { Session, Work } from '../session/session.ts';
 import { checkedOwner, choose, formatApart, type Choice, type ChosenVms } from './choose.ts';
-import { scopeOf } from './read-vms.ts';
 
 interface PowerOptions extends MakingFlags, Choice {
   atOnce: IntOrPercent;

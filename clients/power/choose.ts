@@ -10,9 +10,9 @@ import { UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';
 import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { selectionOf } from '../operations/make.ts';
+import { readNamed, readVms, scopeOf } from '../operations/read-vms.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
 import type { Session } from '../session/session.ts';
-import { readNamed, readVms, scopeOf } from './read-vms.ts';
 
 /** Kinds whose members are VMs. */
 const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);

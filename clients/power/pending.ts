@@ -6,9 +6,9 @@ import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ageOf, note, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
+import { readVms, scopeOf } from '../operations/read-vms.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
 import type { Work } from '../session/session.ts';
-import { readVms, scopeOf } from './read-vms.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {

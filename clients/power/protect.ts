@@ -1,7 +1,7 @@
 import { PROTECT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { isProtected } from '../../decisions/annotations/protection.ts';
+import { isProtected } from '../../decisions/views/annotations/protection.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';

@@ -11,8 +11,8 @@ import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { handOver, OF_ROLLOUTS, ROLLOUT_MANAGER } from '../fields/field-ownership.ts';
+import { BY_SPEC, rolloutView } from '../pool/view.ts';
 import { requestedBy } from '../session/requester.ts';
-import { BY_SPEC, rolloutView } from './view.ts';
 
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
 const TRIES = 20;

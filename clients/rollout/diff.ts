@@ -6,9 +6,9 @@ import { poolTemplate, type PoolTemplate } from '../../decisions/template/templa
 import type { Pool } from '../../decisions/views/pool.ts';
 import { note, paint, plain, print } from '../cli/print.ts';
 import { onePool } from '../pool/named-pools.ts';
+import { findRevision, formatRevision, readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
 import { disruptionOf } from './disruption.ts';
-import { findRevision, formatRevision, readRevisions, type Revision } from './revisions.ts';
 
 interface Side {
   title: string;

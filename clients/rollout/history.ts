@@ -14,9 +14,9 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ageOf, note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import { namedPools, onePool } from '../pool/named-pools.ts';
+import { findRevision, readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
 import { changeOf } from './lines.ts';
-import { findRevision, readRevisions, type Revision } from './revisions.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */
 interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {

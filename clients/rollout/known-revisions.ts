@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { knownRevisions, type Revision } from './revisions.ts';
-import { rolloutView } from './view.ts';
+import { knownRevisions, type Revision } from '../pool/revisions.ts';
+import { rolloutView } from '../pool/view.ts';
 
 /** Caches the revisions of followed pools, and reads them again while the template of a pool has none. */
 export class KnownRevisions {

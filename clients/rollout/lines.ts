@@ -1,8 +1,8 @@
 import { because, formatCounts, formatRequest } from '../../decisions/runs/report.ts';
 import { ageOf, type Style } from '../cli/print.ts';
+import { formatRevision } from '../pool/revisions.ts';
+import type { NamedRevision, RolloutView } from '../pool/view.ts';
 import { stateLines, whenOf, type Now, type Shown } from '../runs/run-lines.ts';
-import { formatRevision } from './revisions.ts';
-import type { NamedRevision, RolloutView } from './view.ts';
 
 /** Describes the rollout without the numbers of its VMs: its state and why, who paused it, what failed, its step. */
 export const rolloutLines = (view: RolloutView, now: Now): string[] => stateLines(shownRollout(view, now), now);

@@ -1,10 +1,10 @@
-import { ROLLOUT_REQUESTS, type RolloutRequest } from '../../decisions/requests/rollout.ts';
+import { ROLLOUT_REQUESTS, type RolloutRequest } from '../../decisions/rollout/state/rollout-request.ts';
 import { Failure } from '../cli/failure.ts';
 import { controlsPools, type Control, type Controlled } from '../pool/control.ts';
 import { since } from '../pool/request.ts';
+import { knownRevisions } from '../pool/revisions.ts';
+import { rolloutView, type RolloutView } from '../pool/view.ts';
 import { rolloutLines } from './lines.ts';
-import { knownRevisions } from './revisions.ts';
-import { rolloutView, type RolloutView } from './view.ts';
 
 export const Rollout: Controlled<RolloutView> = {
   viewOf: rolloutView,

@@ -7,12 +7,12 @@ import { Board, printViews } from '../cli/live.ts';
 import { note, shortDuration, type DataFormat } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
 import { poolsOf } from '../pool/named-pools.ts';
+import { knownRevisions } from '../pool/revisions.ts';
+import { rolloutView, type RolloutView } from '../pool/view.ts';
 import { runLines } from '../runs/run-lines.ts';
 import type { Work } from '../session/session.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { shownRollout } from './lines.ts';
-import { knownRevisions } from './revisions.ts';
-import { rolloutView, type RolloutView } from './view.ts';
 
 interface StatusFlags {
   watch?: boolean;

@@ -8,9 +8,9 @@ import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunRemark, labelOf, tell, type Told } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
+import { findRevision, formatRevision, readRevisions, type Revision, type RevisionRecord } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
 import { changeTemplate, remarksOn } from './change-template.ts';
-import { findRevision, formatRevision, readRevisions, type Revision, type RevisionRecord } from './revisions.ts';
 
 interface UndoOptions {
   /** Number or hash of the revision; by default the one of `undoTarget`. */

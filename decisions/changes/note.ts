@@ -1,7 +1,7 @@
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { NOTED, type NotedChange } from '../annotations/noted-change.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import { readOrNull } from '../lib/payload-reader.ts';
+import { NOTED, type NotedChange } from '../views/annotations/noted-change.ts';
 import type { Edit, Step } from './edits.ts';
 import { whyNoChange } from './why-no-change.ts';
 

@@ -1,6 +1,6 @@
-import type { ChangeNeed } from '../annotations/noted-change.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import type { Json } from '../lib/json.ts';
+import type { ChangeNeed } from '../views/annotations/noted-change.ts';
 import { editsOf, formatPath, withEdits, type Edit } from './edits.ts';
 import { whyLacking } from './wanted.ts';
 

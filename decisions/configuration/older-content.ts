@@ -1,12 +1,12 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { rfc3339 } from '../lib/time.ts';
+import { isJudged, isOlder, laterChange, type Content, type ContentChange } from '../template/content.ts';
 import type { OwnReference } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isJudged, isOlder, laterChange, type Content, type ContentChange } from './content.ts';
 import { nameFor, startReferences } from './start-references.ts';
 
 /** What a worker knows of the Secrets and ConfigMaps in a pool's namespace. */

@@ -1,6 +1,6 @@
 import { diskTemplates } from '../template/disk-template.ts';
+import { keptDiskOf } from '../template/kept-disk.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { keptDiskOf } from './kept-disk.ts';
 
 /** The metadata of a DataVolume or a claim that tells whose it is. */
 interface DiskObject {

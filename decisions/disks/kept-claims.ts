@@ -2,25 +2,13 @@ import { scaleInRules } from '../../api/rules/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import { diskTemplates, isSameDisk, type DiskTemplate } from '../template/disk-template.ts';
+import { NO_NUMBER, type KeptClaim, type KeptDisk } from '../template/kept-disk.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
 import { vmName } from '../template/vm-names.ts';
+import { withFirmware } from '../template/vm-state.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
 import { templateOfKept } from './kept-volumes.ts';
-import { withFirmware } from './vm-state.ts';
-
-export interface KeptClaim {
-  namespace: string;
-  name: string;
-  uid: string;
-  resourceVersion: string;
-  /** The claim is terminating: no VM can use it any more, and its name is not free yet. */
-  deleting: boolean;
-  /** KubeVirt keeps the state of the VM of this number on it: the VM's spec does not name it. */
-  isOfState: boolean;
-  kept: KeptDisk;
-}
 
 /** What the next VM of a number does with the disks kept for it. */
 type Reuse =

@@ -1,8 +1,8 @@
 import { field, type Json } from '../lib/json.ts';
 import { diskTemplates, isSameDisk, type DiskTemplate } from '../template/disk-template.ts';
+import type { KeptDisk } from '../template/kept-disk.ts';
 import { diskReferences, isNamed, volumesOf } from '../template/references.ts';
 import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
-import type { KeptDisk } from './kept-disk.ts';
 
 /** What a kept disk of a VM is known by. */
 interface DiskOfVm {

@@ -1,10 +1,11 @@
 import { formatNames } from '../lib/names.ts';
 import type { Creation, PoolStep } from '../owners/steps.ts';
+import type { KeptClaim } from '../template/kept-disk.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { vmName } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { reuseOf, type KeptClaim } from './kept-claims.ts';
+import { reuseOf } from './kept-claims.ts';
 
 interface ReuseInput {
   pool: StoredPool;

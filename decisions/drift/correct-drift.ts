@@ -1,8 +1,8 @@
 import { CORRECT_DRIFT_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { isCorrectionRequested } from '../annotations/correction-order.ts';
-import { recordOf } from '../annotations/transition-record.ts';
 import type { WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
+import { isCorrectionRequested } from '../views/annotations/correction-order.ts';
+import { recordOf } from '../views/annotations/transition-record.ts';
 import { driftOf, withoutDrift } from './drift.ts';
 
 /**

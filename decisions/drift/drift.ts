@@ -1,10 +1,10 @@
 import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
-import type { TransitionRecord } from '../annotations/transition-record.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
 import { mergeVm, writtenParts, type WrittenVm } from '../merge/vm.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
+import type { TransitionRecord } from '../views/annotations/transition-record.ts';
 
 /** A field of a VM that is not as the template made it. */
 export interface DriftedField {

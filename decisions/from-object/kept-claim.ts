@@ -1,8 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
-import type { KeptClaim } from '../disks/kept-claims.ts';
-import { keptDiskOf } from '../disks/kept-disk.ts';
-import { isStateClaimOf } from '../disks/vm-state.ts';
+import { type KeptClaim, keptDiskOf } from '../template/kept-disk.ts';
 import { vmName } from '../template/vm-names.ts';
+import { isStateClaimOf } from '../template/vm-state.ts';
 
 /** The view of a kept disk, and the UID of its pool; null for a claim without drover's mark. */
 export function keptClaimView(claim: Stored): (KeptClaim & { poolUid: string }) | null {

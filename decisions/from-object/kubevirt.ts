@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
-import type { KubeVirtView } from '../vm-update/vm-rollout-strategy.ts';
+import type { KubeVirtView } from '../views/kubevirt.ts';
 
 /** The fields of the KubeVirt object, which holds the cluster's configuration, that drover reads. */
 export interface KubeVirt extends KubeObject {

@@ -1,4 +1,5 @@
 import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
+import { isLeftAlone } from '../health/held-up.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
@@ -6,7 +7,7 @@ import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './at
 import { endEvent, type HealingEvent } from './events.ts';
 import { memoryOf, withEnd, MESSAGE_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
-import { healthOf, isLeftAlone, isAvailable, availableAt } from './vm-health.ts';
+import { healthOf, isAvailable, availableAt } from './vm-health.ts';
 
 /** KubeVirt may not have processed a younger VM yet. */
 const NEW_MS = 60_000;

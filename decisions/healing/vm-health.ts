@@ -1,8 +1,7 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/rules/pool-defaults.ts';
-import { isPausedOnRequest } from '../disruption/pause.ts';
-import { whyNotNow } from '../disruption/reasons.ts';
-import { isMeantToRun, isReady, liveVmi } from '../health/availability.ts';
+import { isMeantToRun, isReady } from '../health/availability.ts';
+import { isNodeUnknown, waitsForItsSurroundings } from '../health/held-up.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -13,24 +12,13 @@ import type { VmiView } from '../views/vmi.ts';
  */
 export type Health = { unhealthy: true; message: string } | { unhealthy: false; at: number | null; exempt?: string };
 
-/** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
-const WAITS_FOR_ITS_SURROUNDINGS = new Set([
-  'ErrorUnschedulable',
-  'ErrorPvcNotFound',
-  'DataVolumeError',
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'Provisioning',
-  'WaitingForVolumeBinding',
-]);
-
 /** True for a VM with a DataVolume that has failed for good, or whose importer has failed and may be started again. */
 export const hasFailedDisk = ({ state }: Pick<VmView, 'state'>): boolean => state === 'DataVolumeError';
 
 /** A VM whose DataVolumes fail for this long is replaced, unless its pool says otherwise: an importer may recover. */
 const FAILED_DISK_AFTER = '5m';
 
-/** The states among them that every new VM goes through. */
+/** The states of a VM that waits for its surroundings that every new VM goes through. */
 const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
 interface HealthInput {
@@ -74,7 +62,7 @@ export function healthOf(input: HealthInput): Health {
     return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
   }
   if (hasFailedDisk(vm)) return withFailedDisk(input);
-  if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state))
+  if (waitsForItsSurroundings(vm))
     return PASSING.has(vm.state)
       ? well
       : { ...well, exempt: `it waits (${vm.state}), and a new one would wait as well` };
@@ -121,9 +109,6 @@ function startsOf({ vm, vmi, lastFailure, failingSince, earlyExits, rules, now }
 
 const well: Health & { unhealthy: false } = { unhealthy: false, at: null };
 
-const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
-  vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
-
 /**
  * Since when the VM is not ready although it has its node, image and disks, and is not paused; null if it lacks any of
  * them.
@@ -140,20 +125,6 @@ function overdue(since: number | null, limit: string, message: string, now: numb
 }
 
 const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
-
-/** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
-export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
-
-/** Returns why it must not be touched; null if it may be. */
-export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
-  whyNotNow(vm, liveVmi(vmi))?.message ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
-
-/**
- * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault
- * of its own.
- */
-export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
-  isNodeUnknown(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state) || isLeftAlone(vm, vmi);
 
 /**
  * How long a VMI must run until its start counts as successful: it has been ready for minReadyMs, and its liveness

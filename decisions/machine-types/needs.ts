@@ -1,9 +1,9 @@
 import { conditionOf } from '../../api/objects.ts';
-import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { excluded, NOTHING, type Need } from '../disruption/need.ts';
 import { isDown } from '../health/availability.ts';
 import { powerNeed } from '../power/need.ts';
+import { recordOf } from '../views/annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatPool, isSameFailure, type NotRetried, type Touched } from './not-retried.ts';
 import { poolTransitionState } from './pool-state.ts';

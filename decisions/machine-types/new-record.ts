@@ -1,5 +1,5 @@
-import type { TransitionRecord } from '../annotations/transition-record.ts';
 import { liveVmi } from '../health/availability.ts';
+import type { TransitionRecord } from '../views/annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';

@@ -1,11 +1,11 @@
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
-import { recordOf } from '../annotations/transition-record.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { isActive } from '../health/availability.ts';
 import { field } from '../lib/json.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { vmName } from '../template/vm-names.ts';
+import { recordOf } from '../views/annotations/transition-record.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import {

@@ -1,4 +1,4 @@
-import { isRecordOf, type TransitionRecord } from '../annotations/transition-record.ts';
+import { isRecordOf, type TransitionRecord } from '../views/annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';

@@ -1,5 +1,5 @@
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { TransitionRecord } from '../annotations/transition-record.ts';
+import type { TransitionRecord } from '../views/annotations/transition-record.ts';
 
 export interface TypeChange {
   /** Undefined: the type stays as it is; null: it is cleared. */

@@ -9,13 +9,13 @@ import {
   ROLE_LABEL,
 } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { formerMemberOf } from '../annotations/former-member.ts';
-import { memberOfAnnotation } from '../annotations/member-of.ts';
 import type { VirtualMachine } from '../from-object/vm.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
 import { ownerReference, vmFromTemplate } from '../template/vm-from-template.ts';
 import { numberOf } from '../template/vm-names.ts';
+import { formerMemberOf } from '../views/annotations/former-member.ts';
+import { memberOfAnnotation } from '../views/annotations/member-of.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { fitOf, type Fit } from './fit.ts';
 import type { MetadataPatch, Transfer } from './transfer.ts';

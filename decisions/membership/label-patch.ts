@@ -13,7 +13,7 @@ import {
   STANDBY_ANNOTATION,
 } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
-import { formerMemberAnnotation, formerMemberOf } from '../annotations/former-member.ts';
+import { formerMemberAnnotation, formerMemberOf } from '../views/annotations/former-member.ts';
 import type { MetadataPatch } from './transfer.ts';
 
 /** The parts of a VM or a VMI that tell which pool it is of. */

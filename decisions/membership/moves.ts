@@ -3,9 +3,9 @@ import { controllerOf, type OwnerReference, type Stored } from '../../api/object
 import { isControlledBy } from '../../api/owner-references.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import { formerMemberOf } from '../annotations/former-member.ts';
 import type { VmWithVmi } from '../from-object/vm-with-vmi.ts';
 import { vmView, type VirtualMachine } from '../from-object/vm.ts';
+import { formerMemberOf } from '../views/annotations/former-member.ts';
 import { kindOf } from '../views/owner-kind.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { ListedChange } from './change.ts';

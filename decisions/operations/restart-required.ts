@@ -1,4 +1,4 @@
-import { predatesChange } from '../annotations/transition-record.ts';
+import { predatesChange } from '../views/annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';

@@ -4,7 +4,7 @@ import { healingAsItIs } from '../healing/plan.ts';
 import { stateFrom } from '../healing/state.ts';
 import { failuresOf } from '../owners/failures.ts';
 import { AGAIN_MS, contained, stalledConditions, type ContainedPlan } from '../owners/stalled.ts';
-import { newRolloutState } from '../rollout-state/state.ts';
+import { newRolloutState } from '../rollout/state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { withNewestState } from './newer-status.ts';

@@ -1,14 +1,14 @@
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { correctionIn } from '../drift/members.ts';
 import { membershipChangeOf } from '../membership/change.ts';
+import { planMembership, type MembershipPlan } from '../membership/membership-request.ts';
 import { isRestoring } from '../membership/restore.ts';
 import type { Returned } from '../membership/returned.ts';
-import { planMembership, type MembershipPlan } from '../requests/membership.ts';
-import type { RolloutInput } from '../rollout-state/context.ts';
-import { splitBatches, type SplitBatches } from '../rollout-state/queue.ts';
 import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
+import type { RolloutInput } from '../rollout/state/context.ts';
+import { splitBatches, type SplitBatches } from '../rollout/state/queue.ts';
 import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
-import { promotedAhead } from '../standby/standby.ts';
+import { promotedAhead } from '../scaling/standby/standby.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { PoolPlanInput, PoolSnapshot } from './plan-input.ts';

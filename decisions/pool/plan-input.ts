@@ -1,12 +1,12 @@
 import type { Contents } from '../configuration/older-content.ts';
-import type { KeptClaim } from '../disks/kept-claims.ts';
 import type { PodBudgetView } from '../drain/pod-budget.ts';
 import type { RefusedEvacuation } from '../drain/refusals.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { HealingInput } from '../healing/view.ts';
 import type { MembersReport } from '../membership/change.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import type { RolloutInput } from '../rollout-state/context.ts';
+import type { RolloutInput } from '../rollout/state/context.ts';
+import type { KeptClaim } from '../template/kept-disk.ts';
 import type { KeptRevision } from '../template/kept-revisions.ts';
 
 /** What a worker's cache knows of a pool, and of what its plan depends on. */

@@ -11,22 +11,22 @@ import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
-import { poolAvailability } from '../owners/available-condition.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import { openFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
 import type { PoolStep } from '../owners/steps.ts';
-import { requestEvents } from '../requests/events.ts';
-import { withHealingRequest } from '../requests/healing.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isOver, unverifiedRevision, withFirstAvailable } from '../rollout/unverified-revision.ts';
+import { poolAvailability } from '../scaling/available-condition.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { allSteps, type AllSteps, type Decided } from './all-steps.ts';
 import { contextOf, withReturned, type PoolContext } from './context.ts';
+import { withHealingRequest } from './healing-request.ts';
 import { dueSteps, leavingNames, scalingOf, unhealthyVms, surgeOf } from './member-steps.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
+import { requestEvents } from './request-events.ts';
 import { isStatusCurrent, poolStatus } from './status.ts';
 
 interface PoolCounts extends OwnerCounts {

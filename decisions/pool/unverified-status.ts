@@ -4,18 +4,18 @@ import type { HandledRequest, PoolStatus, RolloutStatus, StepCheck } from '../..
 import { olderContent } from '../configuration/older-content.ts';
 import { stateFrom } from '../healing/state.ts';
 import { isActive, isReady } from '../health/availability.ts';
-import { withHealingRequest } from '../requests/healing.ts';
-import { membershipRequestOf } from '../requests/membership.ts';
-import { withAnswer, type Annotations } from '../requests/request.ts';
-import { withRolloutRequest } from '../requests/rollout.ts';
-import { RolloutContext, type RolloutInput } from '../rollout-state/context.ts';
-import { newRolloutState } from '../rollout-state/state.ts';
+import { membershipRequestOf } from '../membership/membership-request.ts';
+import { withAnswer, type Annotations } from '../owners/request.ts';
 import { withChanges } from '../rollout/changes.ts';
 import { known, subjectOf, verdictOf, type Verdict } from '../rollout/checks/check.ts';
+import { RolloutContext, type RolloutInput } from '../rollout/state/context.ts';
+import { withRolloutRequest } from '../rollout/state/rollout-request.ts';
+import { newRolloutState } from '../rollout/state/state.ts';
 import { namedRemovals } from '../scaling/named-removals.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular } from '../views/vm.ts';
 import { templatesOf } from './context.ts';
+import { withHealingRequest } from './healing-request.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 
 /** How far the clock of the worker that writes a status may be behind Temporal's, by which plans count. */

@@ -1,11 +1,11 @@
 import { conditionOf } from '../../api/objects.ts';
-import { whyTemplated } from '../changes/why-templated.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
 import { reasonsOf } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../health/availability.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
+import { whyTemplated } from '../template/why-templated.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { canBeMigrated, isFinal, type VmiView } from '../views/vmi.ts';

@@ -1,8 +1,8 @@
-import type { ChangeNeed } from '../annotations/noted-change.ts';
 import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
 import { migrationCountsFrom, progressOfAttempt } from '../disruption/migration.ts';
 import { isAtRest, isMeantToRun, liveVmi } from '../health/availability.ts';
+import type { ChangeNeed } from '../views/annotations/noted-change.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { progressOfRestart } from '../vm-update/progress.ts';

@@ -1,6 +1,6 @@
-import type { ChangeNeed } from '../annotations/noted-change.ts';
 import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
+import type { ChangeNeed } from '../views/annotations/noted-change.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
 /**

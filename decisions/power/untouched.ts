@@ -1,4 +1,4 @@
-import type { PowerNote } from '../annotations/power-note.ts';
+import type { PowerNote } from '../views/annotations/power-note.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { VmInProgress } from './outcome.ts';

@@ -4,7 +4,6 @@ import { saysTheSame } from '../lib/canonical-json.ts';
 import { earliestAfter } from '../lib/earlier-and-later.ts';
 import { formatNames } from '../lib/names.ts';
 import { isRestoring } from '../membership/restore.ts';
-import { availabilityOf } from '../owners/available-condition.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import {
@@ -21,6 +20,7 @@ import { keptReplicas } from '../owners/kept-replicas.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import { RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type PoolStep, type Target } from '../owners/steps.ts';
+import { availabilityOf } from '../scaling/available-condition.ts';
 import { deletion, planEnd, type RemovalStep } from '../scaling/removal.ts';
 import { hashOf } from '../template/revision.ts';
 import type { StoredSet } from '../views/owner.ts';

@@ -1,10 +1,10 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { isDown } from '../health/availability.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { goesOnSince } from '../rollout-state/state.ts';
-import type { SurgeShortage } from '../surge/shortage.ts';
 import type { VmView } from '../views/vm.ts';
+import type { RolloutContext } from './state/context.ts';
+import { goesOnSince } from './state/state.ts';
+import type { SurgeShortage } from './surge/shortage.ts';
 
 /** A disruption budget that is full, and why extra VMs are missing that would add to it; null if none is. */
 export interface FullBudget {

@@ -1,16 +1,16 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { settlesAt } from '../configuration/content.ts';
 import { deferred } from '../disruption/need.ts';
 import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UpdateAct } from '../owners/batch.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import type { DeferredVm } from '../rollout-state/deferred.ts';
-import { hasFailed } from '../rollout-state/state.ts';
-import { standbyNeed, standbyTarget } from '../standby/standby-need.ts';
+import { settlesAt } from '../template/content.ts';
 import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { reservedNames } from './reserved-names.ts';
+import { standbyNeed, standbyTarget } from './standby-need.ts';
+import type { RolloutContext } from './state/context.ts';
+import type { DeferredVm } from './state/deferred.ts';
+import { hasFailed } from './state/state.ts';
 
 /** A VM, and what an update would do to it. */
 export interface Candidate extends Omit<Extract<UpdateNeed, { need: 'act' }>, 'need'> {

@@ -1,9 +1,9 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { laterChange, type ContentChange } from '../configuration/content.ts';
 import { liveVmi } from '../health/availability.ts';
 import type { Batch } from '../owners/batch.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { failuresThatCount, newRolloutState } from '../rollout-state/state.ts';
+import { laterChange, type ContentChange } from '../template/content.ts';
+import type { RolloutContext } from './state/context.ts';
+import { failuresThatCount, newRolloutState } from './state/state.ts';
 
 /**
  * Takes note of Secrets and ConfigMaps that have changed since VMs have read them. Those restart as a rollout of their

@@ -4,10 +4,10 @@ import { formatNames } from '../lib/names.ts';
 import { withTime, type UntimedCondition } from '../owners/conditions.ts';
 import { formatWaiting } from '../owners/removal-limit.ts';
 import { formatTerminating, type Terminating } from '../owners/terminating.ts';
-import { pauserOf } from '../rollout-state/state.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
+import { pauserOf } from './state/state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 

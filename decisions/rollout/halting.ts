@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { failuresThatCount, halted } from '../rollout-state/state.ts';
 import { seenOf, subjectOf, verdictOf, whyFailed } from './checks/check.ts';
+import type { RolloutContext } from './state/context.ts';
+import { failuresThatCount, halted } from './state/state.ts';
 
 /** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
 export function haltForFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {

@@ -1,6 +1,6 @@
-import type { RolloutContext } from '../rollout-state/context.ts';
 import type { VmView } from '../views/vm.ts';
 import { progressOf } from '../vm-update/progress.ts';
+import type { RolloutContext } from './state/context.ts';
 
 /** Names of VMs in batches. */
 export interface VmsInProgress {

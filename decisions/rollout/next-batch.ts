@@ -7,17 +7,17 @@ import { isMeantToRun, activeVmi, type VmiOf } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import type { BatchVm, PlannedBatch } from '../owners/batch.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { mayQueue } from '../rollout-state/queue.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
-import type { SurgeNeed } from '../surge/need.ts';
-import { surgeShortage } from '../surge/shortage.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import { blockedAt, type FullBudget } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
 import type { VmsInProgress } from './in-progress.ts';
+import type { RolloutContext } from './state/context.ts';
+import { mayQueue } from './state/queue.ts';
+import type { SurgeNeed } from './surge/need.ts';
+import { surgeShortage } from './surge/shortage.ts';
 
 /** Most VMs in one batch, whose names go with each plan. */
 const MAX_IN_BATCH = 1_000;

@@ -1,8 +1,8 @@
 import { liveVmi } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
 import type { RegularVm } from '../views/vm.ts';
 import { whyPodStays } from '../vm-update/pod-act.ts';
+import type { RolloutContext } from './state/context.ts';
 
 /** VMs that have a revision, spec and VMI, but for what KubeVirt gives only to the next pod of a VMI. */
 export interface OutdatedPods {

@@ -2,12 +2,6 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../health/availability.ts';
 import { pick } from '../lib/json.ts';
 import type { Batch, PlannedBatch } from '../owners/batch.ts';
-import { withRolloutRequest } from '../requests/rollout.ts';
-import { RolloutContext, type RolloutInput } from '../rollout-state/context.ts';
-import { newRolloutState, failuresThatCount, hasFailed, isGoingBack } from '../rollout-state/state.ts';
-import type { Wait } from '../rollout-state/waits.ts';
-import { withSurgeFailures } from '../surge/failures.ts';
-import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
@@ -19,7 +13,13 @@ import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms } from './next-batch.ts';
 import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
+import { RolloutContext, type RolloutInput } from './state/context.ts';
+import { withRolloutRequest } from './state/rollout-request.ts';
+import { newRolloutState, failuresThatCount, hasFailed, isGoingBack } from './state/state.ts';
+import type { Wait } from './state/waits.ts';
 import { ON_RECORD_MS, stepRoom } from './steps.ts';
+import { withSurgeFailures } from './surge/failures.ts';
+import { surgeNeed, type SurgeNeed } from './surge/need.ts';
 
 /** A batch is considered lost when it has reported nothing for this long after its deadline. */
 const LOST_AFTER_MS = 15 * 60_000;

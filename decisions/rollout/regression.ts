@@ -1,8 +1,8 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { withOverdue } from '../rollout-state/overdue.ts';
 import type { VmView } from '../views/vm.ts';
 import { reservedNames } from './reserved-names.ts';
+import type { RolloutContext } from './state/context.ts';
+import { withOverdue } from './state/overdue.ts';
 
 /**
  * Counts VMs as failures of the rollout that took the revision, became ready and then went down for too long: they use

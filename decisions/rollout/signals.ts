@@ -1,5 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { pausedBySignal, unpaused, withFailures, type RequestedAct } from '../rollout-state/state.ts';
+import { pausedBySignal, unpaused, withFailures, type RequestedAct } from './state/state.ts';
 
 /** What signals of users and of batches have told a rollout, as plain data. `at` is RFC 3339. */
 export type RolloutSignal =

@@ -2,13 +2,13 @@ import { durationMs, isDuration } from '../../api/lib/duration.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import type { RolloutStatus, RolloutStep, StepCheck } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../health/availability.ts';
-import type { RolloutContext } from '../rollout-state/context.ts';
-import { hasFailed, promoted } from '../rollout-state/state.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
 import { checkRules, formatCheck, nextLookAt, seenOf, subjectOf, verdictOf } from './checks/check.ts';
 import type { VmsInProgress } from './in-progress.ts';
+import type { RolloutContext } from './state/context.ts';
+import { hasFailed, promoted } from './state/state.ts';
 
 /** A status is written within that time. */
 export const ON_RECORD_MS = 1_000;

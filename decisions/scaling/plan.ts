@@ -6,8 +6,6 @@ import { mayTry, refusedOf } from '../owners/failures.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import { leavingVms, RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type RemovalCause } from '../owners/steps.ts';
-import { chooseToPromote } from '../standby/promotion.ts';
-import { settleStandby, type Settling } from '../standby/settle.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, isStandby, type RegularVm, type VmView, type StandbyVm } from '../views/vm.ts';
 import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
@@ -17,6 +15,8 @@ import { deletion, finishRemovals, halting, planEnd } from './removal.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { comingBack, refill, scaleOut } from './scale-out.ts';
 import { scaleInOrder } from './selection-order.ts';
+import { chooseToPromote } from './standby/promotion.ts';
+import { settleStandby, type Settling } from './standby/settle.ts';
 import { blockedSurplus, hasSurplusStandby, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
 import { keepsDisks } from './unverified-removal.ts';
 

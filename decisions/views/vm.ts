@@ -2,9 +2,9 @@ import { ROLE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/owner-references.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
-import type { NotedChange } from '../annotations/noted-change.ts';
-import type { PowerNote } from '../annotations/power-note.ts';
-import type { TransitionRecord } from '../annotations/transition-record.ts';
+import type { NotedChange } from './annotations/noted-change.ts';
+import type { PowerNote } from './annotations/power-note.ts';
+import type { TransitionRecord } from './annotations/transition-record.ts';
 import type { Operation } from './operation.ts';
 
 /**

@@ -3,6 +3,7 @@ import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { asObject, field, listOf, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
+import { placementOf } from '../template/placement.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isHotpluggable, isPluggableInterface, pluggedBetween } from './pluggable.ts';
@@ -74,19 +75,6 @@ export function liveProgress(vm: VmView, vmi: VmiView, expansion?: Expansion): L
     return { state: 'refused', message: restartRequired.message || 'KubeVirt says that the change needs a restart' };
   return { state: 'waiting', for: missing };
 }
-
-/**
- * Serializes where a VMI's spec lets the VMI run, so that two specs can be compared. Leaves out absent and empty
- * fields.
- */
-export function placementOf(spec: unknown): string {
-  const set = ['nodeSelector', 'affinity', 'tolerations']
-    .map((key) => [key, field(spec, key)])
-    .filter(([, value]) => !isEmpty(value));
-  return canonical(Object.fromEntries(set));
-}
-
-const isEmpty = (value: unknown): boolean => value === undefined || value === null || Object.keys(value).length === 0;
 
 function wantedOf(spec: unknown): { sockets: number | null; guest: string | null } {
   const domain = field(spec, 'template', 'spec', 'domain');

@@ -1,8 +1,8 @@
 import type { Disruption } from '../../api/pool/pool.ts';
-import type { ContentChange } from '../configuration/content.ts';
 import { excluded, heldBack, NOTHING, type Deferred, type Need } from '../disruption/need.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../health/availability.ts';
 import type { UpdateAct } from '../owners/batch.ts';
+import type { ContentChange } from '../template/content.ts';
 import { recreatedDisks } from '../template/disk-template.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { numberOf } from '../template/vm-names.ts';

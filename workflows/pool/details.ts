@@ -2,7 +2,7 @@ import type { Planned } from '../../activities/owners/plan-request.ts';
 import { formatAllNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { Wait } from '../../decisions/rollout-state/waits.ts';
+import type { Wait } from '../../decisions/rollout/state/waits.ts';
 import { formatRequest, reportLines } from '../../decisions/runs/report.ts';
 import { activityDetails } from '../owners/details.ts';
 import type { FailureBackoff } from '../owners/failure-backoff.ts';

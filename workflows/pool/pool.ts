@@ -18,7 +18,7 @@ import {
   type Contention,
 } from '../../decisions/pool/contention.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
-import { actOfRequest } from '../../decisions/requests/events.ts';
+import { actOfRequest } from '../../decisions/pool/request-events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
 import { Healings } from '../healing/healings.ts';
 import { childLost, progress, type PoolProgress, type PoolRef } from '../lib/messages.ts';

@@ -15,8 +15,8 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/batch.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { deferredAfter, type DeferredVm } from '../../decisions/rollout-state/deferred.ts';
 import { withSignal, type RolloutSignal } from '../../decisions/rollout/signals.ts';
+import { deferredAfter, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { Journal } from '../history/journal.ts';
 import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';

@@ -1,6 +1,6 @@
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
-import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import type { PodBudgetView } from '../../../decisions/drain/pod-budget.ts';
+import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import type { OwnReference } from '../../../decisions/template/references.ts';
 import type { MigrationView } from '../../../decisions/views/migration.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';

@@ -1,6 +1,7 @@
 import { kubevirtView, type KubeVirt } from '../../../decisions/from-object/kubevirt.ts';
 import { DRAIN_TAINT } from '../../../decisions/views/drained-node.ts';
-import { plugsOf, strategyOf, type KubeVirtView } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
+import type { KubeVirtView } from '../../../decisions/views/kubevirt.ts';
+import { plugsOf, strategyOf } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
 

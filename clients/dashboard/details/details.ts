@@ -5,7 +5,7 @@ import { ownerKindOf, Pools } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { NEEDS_A_USER, nodeViewOf } from '../../drain/node-status.ts';
 import { workflowIdOf, workflowUrl } from '../../owners/progress.ts';
-import { knownRevisions } from '../../rollout/revisions.ts';
+import { knownRevisions } from '../../pool/revisions.ts';
 import type { Session } from '../../session/session.ts';
 import type { NodeDetails, OwnerDetails, VmDetails } from '../contract/requests.ts';
 import type { Card } from '../fleet/card.ts';

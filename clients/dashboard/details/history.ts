@@ -8,7 +8,7 @@ import { sentenceOf } from '../../cli/failure.ts';
 import { timeOfEvent, type CoreEvent } from '../../history/core-event.ts';
 import { actsInCluster, type Subject } from '../../history/from-cluster.ts';
 import { grouped } from '../../history/table.ts';
-import type { Revision } from '../../rollout/revisions.ts';
+import type { Revision } from '../../pool/revisions.ts';
 import type { HistoryEntry } from '../contract/requests.ts';
 
 const MOST = 200;

@@ -1,9 +1,9 @@
 import { DISKS_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Condition, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances } from '../../../api/resources.ts';
-import { claimsOf } from '../../../decisions/disks/used-disks.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
+import { claimsOf } from '../../../decisions/template/used-disks.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { sentenceOf } from '../../cli/failure.ts';

@@ -1,6 +1,6 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import type { ControllerRevision } from '../../../decisions/from-object/revision.ts';
-import { recordOf, type RevisionRecord } from '../../rollout/revisions.ts';
+import { recordOf, type RevisionRecord } from '../../pool/revisions.ts';
 
 /** A template that a pool has or had, and the UID of the pool; null for a ControllerRevision of anything else. */
 export type SeenRevision = { pool: string; record: RevisionRecord } | null;

@@ -7,10 +7,10 @@ import { checkCycle, whyNoCycle } from '../../healing/cycles.ts';
 import { checkHeals, pause as pauseHealing, resume as resumeHealing } from '../../healing/pause-and-resume.ts';
 import { healView } from '../../healing/view.ts';
 import { isOver, nameOf } from '../../operations/print-operations.ts';
+import type { RevisionRecord } from '../../pool/revisions.ts';
+import { rolloutView } from '../../pool/view.ts';
 import { abort, pause, promote, resume } from '../../rollout/pause-and-promote.ts';
-import type { RevisionRecord } from '../../rollout/revisions.ts';
 import { undoTarget } from '../../rollout/undo.ts';
-import { rolloutView } from '../../rollout/view.ts';
 import type { Action, ActionName, DrainCard } from '../contract/fleet.ts';
 
 /** Actions for which the user types the name of the object. */

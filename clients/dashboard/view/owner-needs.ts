@@ -5,7 +5,7 @@ import { dueAt, poolNotices, setNotices, type Notice } from '../../../decisions/
 import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
-import { BY_SPEC } from '../../rollout/view.ts';
+import { BY_SPEC } from '../../pool/view.ts';
 import type { Need, NeedKind, OwnerCard, Rollout, VmState } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
 import { needOf, toldBy, type Told } from './need.ts';

@@ -9,9 +9,9 @@ import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
+import type { RevisionRecord } from '../../pool/revisions.ts';
+import { rolloutView, type RolloutView } from '../../pool/view.ts';
 import { shownRollout } from '../../rollout/lines.ts';
-import type { RevisionRecord } from '../../rollout/revisions.ts';
-import { rolloutView, type RolloutView } from '../../rollout/view.ts';
 import type { Healing, OwnerCard, Revision, Rollout, Step, Waiting, Windows } from '../contract/fleet.ts';
 import { poolActions, type WhyNot } from './actions.ts';
 

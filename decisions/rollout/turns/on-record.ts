@@ -2,9 +2,9 @@ import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { isActive, isDown, type VmiOf } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';
-import { hasFailed } from '../../rollout-state/state.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
+import { hasFailed } from '../state/state.ts';
 
 export const STEP_IS_FULL = 'the status of its pool does not say that the step of the rollout is passed';
 

@@ -2,10 +2,10 @@ import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { whyClosed, windowAt } from '../../lib/maintenance-windows.ts';
 import { membershipChangeOf } from '../../membership/change.ts';
 import type { Batch } from '../../owners/batch.ts';
-import { pauserOf } from '../../rollout-state/state.ts';
 import { revisionOf } from '../../template/revision.ts';
 import { poolTemplate } from '../../template/template.ts';
 import type { StoredPool } from '../../views/pool.ts';
+import { pauserOf } from '../state/state.ts';
 
 /** Why a batch takes no further VM. */
 interface BatchStop {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { firstSeen, judged, type Known } from '../../../activities/configuration/judged-content.ts';
-import { isOlder } from '../../../decisions/configuration/content.ts';
 import type { ContentView } from '../../../decisions/from-object/content.ts';
+import { isOlder } from '../../../decisions/template/content.ts';
 import type { ListOptions, KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 

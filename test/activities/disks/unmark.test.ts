@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
-import { STATE_CLAIM_LABEL } from '../../../decisions/disks/vm-state.ts';
+import { keptDiskMark, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
+import { STATE_CLAIM_LABEL } from '../../../decisions/template/vm-state.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { keyOf, SHOP, targetOf, World } from '../forged/world.ts';
 

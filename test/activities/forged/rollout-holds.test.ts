@@ -15,7 +15,7 @@ import type {
   StepCheck,
 } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { digestOf, requestText } from '../../../decisions/requests/request.ts';
+import { digestOf, requestText } from '../../../decisions/owners/request.ts';
 import { subjectOf } from '../../../decisions/rollout/checks/check.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';

@@ -17,10 +17,10 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { memberOfAnnotation } from '../../../decisions/annotations/member-of.ts';
 import type { RemovalCause } from '../../../decisions/owners/steps.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
+import { memberOfAnnotation } from '../../../decisions/views/annotations/member-of.ts';
 import { aCheck, aTemplate } from '../../model/pools.ts';
 import { BANK, keyOf, NEW_TYPE, OLD_TYPE, SHOP, targetOf, type ActivityName, type World } from './world.ts';
 

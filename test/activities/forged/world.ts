@@ -35,12 +35,12 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { ScheduleSpec } from '../../../api/schedules/schedule.ts';
-import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
 import { planSchedule } from '../../../decisions/schedules/plan.ts';
+import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';

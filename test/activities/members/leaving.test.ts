@@ -12,7 +12,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { keyOf, SHOP, targetOf, World } from '../forged/world.ts';
 
 /** Has a worker release a VM of this role, and returns what was written and the VM after that. */

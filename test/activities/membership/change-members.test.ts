@@ -3,7 +3,7 @@ import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../api/labels-and-annotation
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
-import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
+import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { membershipRequest, type Asking } from '../../requests.ts';

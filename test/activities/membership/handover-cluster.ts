@@ -12,7 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import { changeAnnotation, type MembersReport } from '../../../decisions/membership/change.ts';
 import type { KubeVirtPool } from '../../../decisions/membership/kubevirt-pool.ts';
-import { membershipRequestOf, type HandoverRequest } from '../../../decisions/requests/membership.ts';
+import { membershipRequestOf, type HandoverRequest } from '../../../decisions/membership/membership-request.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { affectedPools } from '../../../activities/watch/affected-pools.ts';
 import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
+import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

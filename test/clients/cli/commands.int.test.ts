@@ -8,7 +8,7 @@ import type { KubeObject } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { requesterAnnotation, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { keptDiskMark, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';

@@ -6,7 +6,7 @@ import {
   type ReportInput,
   type ReportRow,
 } from '../../../clients/machine-types/report.ts';
-import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
+import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
 
 const [OLD, NEW] = ['pc-q35-rhel8.2.0', 'pc-q35-rhel9.2.0'];
 const ID = '1f0c92ab';

@@ -7,7 +7,7 @@ import { controlPool } from '../../../clients/pool/control.ts';
 import { requestOfPool } from '../../../clients/pool/request.ts';
 import { resume, Rollout } from '../../../clients/rollout/pause-and-promote.ts';
 import type { Session } from '../../../clients/session/session.ts';
-import { digestOf } from '../../../decisions/requests/request.ts';
+import { digestOf } from '../../../decisions/owners/request.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith } from '../rollout/pools.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Control } from '../../../clients/pool/control.ts';
+import { rolloutView, type RolloutView } from '../../../clients/pool/view.ts';
 import { abort, pause, promote, resume } from '../../../clients/rollout/pause-and-promote.ts';
-import { rolloutView, type RolloutView } from '../../../clients/rollout/view.ts';
 import { byApproval, hashOf, poolWith, templateOf, type UserRequest } from './pools.ts';
 
 const at = '2026-01-01T00:00:00Z';

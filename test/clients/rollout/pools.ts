@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
-import type { Revision } from '../../../clients/rollout/revisions.ts';
+import type { Revision } from '../../../clients/pool/revisions.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 

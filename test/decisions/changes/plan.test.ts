@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { changeNeed, type NeedInput } from '../../../decisions/changes/need.ts';
 import { formatEdit, planChange } from '../../../decisions/changes/plan.ts';
-import { whyTemplated } from '../../../decisions/changes/why-templated.ts';
+import { whyTemplated } from '../../../decisions/template/why-templated.ts';
 
 const vm = (disks: object[], labels = {}) => ({
   metadata: { labels },

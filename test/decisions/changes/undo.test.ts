@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CHANGES_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import { notedChanges } from '../../../decisions/annotations/noted-change.ts';
 import { editsOf, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
 import { changesOf, withChange, type ChangeNote } from '../../../decisions/changes/note.ts';
 import { asStarted, undone, unkept } from '../../../decisions/changes/undo.ts';
 import { wantedOf } from '../../../decisions/changes/wanted.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
+import { notedChanges } from '../../../decisions/views/annotations/noted-change.ts';
 import { anyJson } from './any-json.ts';
 
 function edited(live: Json, patch: Json): { edits: Edit[]; after: Json } {

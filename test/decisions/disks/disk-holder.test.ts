@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-holder.ts';
-import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
+import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
 const heldBy = (found: Partial<HolderInput>, number: number | null = 2) =>

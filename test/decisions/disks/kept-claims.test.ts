@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { withKeptTemplates, type KeptClaim } from '../../../decisions/disks/kept-claims.ts';
-import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
+import { withKeptTemplates } from '../../../decisions/disks/kept-claims.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { diskTemplates, type DiskTemplate } from '../../../decisions/template/disk-template.ts';
+import type { KeptClaim, KeptDisk } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';

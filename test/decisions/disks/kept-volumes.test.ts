@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
-import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
 import { diskOfVm, withKeptVolumes } from '../../../decisions/disks/kept-volumes.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { DiskTemplate } from '../../../decisions/template/disk-template.ts';
+import type { KeptDisk } from '../../../decisions/template/kept-disk.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool } from '../fixtures/fleets.ts';

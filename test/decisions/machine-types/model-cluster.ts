@@ -1,10 +1,10 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { namespacedName, type OwningPool } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { isDown, isActive } from '../../../decisions/health/availability.ts';
 import type { Fleet } from '../../../decisions/machine-types/needs.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
+import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

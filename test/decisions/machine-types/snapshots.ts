@@ -1,6 +1,5 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { Fleet } from '../../../decisions/machine-types/needs.ts';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
+import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';

@@ -7,13 +7,13 @@ import {
 } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { formerMemberAnnotation, formerMemberOf } from '../../../decisions/annotations/former-member.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { joining, joiningTransfer, joiningVmi } from '../../../decisions/membership/joining.ts';
 import { asFormer, asMember } from '../../../decisions/membership/label-patch.ts';
 import { transferPatch } from '../../../decisions/membership/transfer.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
+import { formerMemberAnnotation, formerMemberOf } from '../../../decisions/views/annotations/former-member.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
 const template: PoolSpec['template'] = {

@@ -6,11 +6,11 @@ import {
   REVISION_LABEL,
   UID_ANNOTATION,
 } from '../../../api/labels-and-annotations.ts';
-import { memberOf, memberOfAnnotation } from '../../../decisions/annotations/member-of.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import { RESTORE_QUIET_MS } from '../../../decisions/membership/restore.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { memberOf, memberOfAnnotation } from '../../../decisions/views/annotations/member-of.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 

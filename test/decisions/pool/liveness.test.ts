@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import type { Backoff } from '../../../decisions/owners/failures.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { DiskTemplate } from '../../../decisions/template/disk-template.ts';
+import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { isRegular } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';

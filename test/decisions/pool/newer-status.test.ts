@@ -4,7 +4,7 @@ import { newCycle, noHealing, withBegun, type HealingState } from '../../../deci
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import { withNewestState } from '../../../decisions/pool/newer-status.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import { newRolloutState } from '../../../decisions/rollout-state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { aPool, quiet } from '../fixtures/fleets.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { NotedChange } from '../../../decisions/annotations/noted-change.ts';
 import type { VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { actionReport } from '../../../decisions/operations/action-report.ts';
 import { limitsOf } from '../../../decisions/operations/limits.ts';
@@ -7,6 +6,7 @@ import { powerNeed } from '../../../decisions/power/need.ts';
 import { outcomeOf, type OutcomeInput, type VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import { withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
+import type { NotedChange } from '../../../decisions/views/annotations/noted-change.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi, SNAPSHOT } from '../fixtures/fleets.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ContentChange } from '../../../decisions/configuration/content.ts';
-import { newRolloutState } from '../../../decisions/rollout-state/state.ts';
 import type { RolloutPlan } from '../../../decisions/rollout/plan.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
+import type { ContentChange } from '../../../decisions/template/content.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import {
   aBatch,

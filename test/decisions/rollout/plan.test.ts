@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
-import { newRolloutState } from '../../../decisions/rollout-state/state.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';

@@ -5,7 +5,7 @@ import type { Backoffs, FailureReason } from '../../../decisions/owners/failures
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import { newRolloutState } from '../../../decisions/rollout-state/state.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { vmName } from '../../../decisions/template/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
 import { backoffFor, failed } from '../fixtures/backoffs.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
+import { placementOf } from '../../../decisions/template/placement.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { liveProgress, liveRefusal, placementOf } from '../../../decisions/vm-update/live-update.ts';
+import { liveProgress, liveRefusal } from '../../../decisions/vm-update/live-update.ts';
 import { aVm, aVmi } from '../fixtures/fleets.ts';
 import { anyTemplate } from '../fixtures/templates.ts';
 

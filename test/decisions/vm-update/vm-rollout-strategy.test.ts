@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { plugsOf, strategyOf, type KubeVirtView } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
+import type { KubeVirtView } from '../../../decisions/views/kubevirt.ts';
+import { plugsOf, strategyOf } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
 
 const gates = (on: string[], off: string[] = []): Pick<KubeVirtView, 'gates' | 'methods' | 'drainTaint'> => ({
   gates: { on, off },

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import type { TransitionRecord } from '../../../decisions/annotations/transition-record.ts';
+import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
 import { abort, pause } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import type { Fate } from '../chaos-proxy.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../../api/labels-and-annotations.ts';
 import type { OwnerReference } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import type { MembershipRequest } from '../../../decisions/requests/membership.ts';
+import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { membershipRequest } from '../../requests.ts';

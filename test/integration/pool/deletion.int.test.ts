@@ -13,8 +13,8 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
+import { keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';
 import type { Claim } from '../../../simulator/objects/kubevirt.ts';

@@ -16,8 +16,8 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { formerMemberOf } from '../../../decisions/annotations/former-member.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
+import { formerMemberOf } from '../../../decisions/views/annotations/former-member.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/lib/search-attributes.ts';
 import { sample, soakTest } from '../../soak.ts';

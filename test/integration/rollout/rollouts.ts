@@ -13,9 +13,9 @@ import type {
 } from '../../../api/pool/pool.ts';
 import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { userOf } from '../../../clients/session/requester.ts';
-import type { HealingRequest } from '../../../decisions/requests/healing.ts';
-import { answerTo } from '../../../decisions/requests/request.ts';
-import type { RolloutRequest } from '../../../decisions/requests/rollout.ts';
+import { answerTo } from '../../../decisions/owners/request.ts';
+import type { HealingRequest } from '../../../decisions/pool/healing-request.ts';
+import type { RolloutRequest } from '../../../decisions/rollout/state/rollout-request.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';

@@ -8,7 +8,7 @@ import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import type { BatchVm } from '../../../decisions/owners/batch.ts';
-import { answerTo, digestOf } from '../../../decisions/requests/request.ts';
+import { answerTo, digestOf } from '../../../decisions/owners/request.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';

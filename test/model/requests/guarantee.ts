@@ -1,6 +1,6 @@
 import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { digestOf } from '../../../decisions/requests/request.ts';
+import { digestOf } from '../../../decisions/owners/request.ts';
 import type { Pool } from '../facts.ts';
 import { Check } from '../guarantees/check.ts';
 import type { Write } from '../world/api-server.ts';

@@ -2,7 +2,7 @@ import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances } from '../../../api/resources.ts';
-import { disksOf } from '../../../decisions/disks/used-disks.ts';
+import { disksOf } from '../../../decisions/template/used-disks.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 import { begun, isReady, play, statusOf } from './story.ts';

@@ -12,12 +12,12 @@ import {
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
-import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { isHandover, type MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
-import type { HealingRequest } from '../../../decisions/requests/healing.ts';
-import { isHandover, type MembershipRequest } from '../../../decisions/requests/membership.ts';
+import type { HealingRequest } from '../../../decisions/pool/healing-request.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
+import { disksOf } from '../../../decisions/template/used-disks.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -1,8 +1,8 @@
 import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { scatter } from '../../../decisions/lib/scatter.ts';
+import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
 import { migrationName } from '../../../decisions/views/evacuation.ts';
 import { frozen } from './frozen.ts';
 

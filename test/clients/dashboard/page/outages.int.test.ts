@@ -21,8 +21,9 @@ async function aPool(replicas: number): Promise<string> {
 }
 
 const is = (page: Page, live: string): Promise<void> => page.locator(`[data-live="${live}"]`).waitFor();
-const squares = async (page: Page, count: number): Promise<void> =>
-  void (await expect.poll(() => page.getByRole('gridcell').count()).toBe(count));
+async function squares(page: Page, count: number): Promise<void> {
+  await expect.poll(() => page.getByRole('gridcell').count()).toBe(count);
+}
 const reads = ['get', 'list', 'watch'];
 const rule = (...resources: string[]) => ({ apiGroups: ['drover.dev', 'kubevirt.io'], resources, verbs: reads });
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { wantedReplicas } from '../../../../api/rules/wanted-replicas.ts';
-import type { MembershipRequest } from '../../../../decisions/requests/membership.ts';
+import type { MembershipRequest } from '../../../../decisions/membership/membership-request.ts';
 import { CALL_MS } from '../../readings.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';

@@ -4,7 +4,7 @@ import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../../ap
 import { controllerOf, type Stored } from '../../../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf } from '../../../../decisions/membership/change.ts';
-import type { HandoverRequest } from '../../../../decisions/requests/membership.ts';
+import type { HandoverRequest } from '../../../../decisions/membership/membership-request.ts';
 import { aSpec } from '../../pools.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';

@@ -1,0 +1,38 @@
+import { isPausedOnRequest } from '../disruption/pause.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { liveVmi } from './availability.ts';
+
+/** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
+const WAITS_FOR_ITS_SURROUNDINGS = new Set([
+  'ErrorUnschedulable',
+  'ErrorPvcNotFound',
+  'DataVolumeError',
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'Provisioning',
+  'WaitingForVolumeBinding',
+]);
+
+/** True for a VM that is not ready because of something that is not the VM's own. */
+export const waitsForItsSurroundings = ({ state }: Pick<VmView, 'state'>): boolean =>
+  WAITS_FOR_ITS_SURROUNDINGS.has(state);
+
+/** True if the VM's node does not answer: its VMI may still run unseen. */
+export const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
+
+/** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
+export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
+
+/** Returns why it must not be touched; null if it may be. */
+export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
+  whyNotNow(vm, liveVmi(vmi))?.message ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
+
+/**
+ * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault
+ * of its own.
+ */
+export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  isNodeUnknown(vm, vmi) || waitsForItsSurroundings(vm) || isLeftAlone(vm, vmi);

@@ -1,0 +1,201 @@
+import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import type { HandledRequest } from '../../api/pool/pool.ts';
+import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
+import { formatNames } from '../lib/names.ts';
+import { flag, listOf, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
+import type { PlanInput } from '../owners/plan-input.ts';
+import {
+  isNewPool,
+  NEW_POOL,
+  unhandledRequest,
+  withAnswer,
+  type Answer,
+  type ReadRequest,
+  type RequestNames,
+} from '../owners/request.ts';
+import type { PoolStep } from '../owners/steps.ts';
+import type { StoredPool } from '../views/pool.ts';
+import {
+  isListed,
+  isOfEarlierPool,
+  listedChangeOf,
+  membershipChangeOf,
+  type ListedChange,
+  type MembershipChange,
+  type MembersReport,
+} from './change.ts';
+import { busyWith } from './condition.ts';
+import { isRestoring } from './restore.ts';
+
+/** Where what users ask of who a pool's VMs are stands on the pool. */
+export const MEMBERSHIP_REQUESTS: RequestNames = {
+  request: MEMBERSHIP_REQUEST_ANNOTATION,
+  requestedBy: MEMBERSHIP_REQUESTED_BY_ANNOTATION,
+};
+
+interface OfVms {
+  /** Names. */
+  vms: string[];
+  /** Of these VMs, in their order: a later VM of the same name is not meant. Absent: whichever VM has the name. */
+  uids?: string[];
+}
+
+/**
+ * What users ask of some VMs of a pool. The pool wants one VM more for each that it adopts, unless it keeps its
+ * replicas, and one less for each that it is asked to do without.
+ */
+export type ListedRequest =
+  | ({ action: 'adopt'; keepReplicas?: boolean } & OfVms)
+  | ({ action: 'detach'; decrement?: boolean } & OfVms);
+
+/**
+ * What users ask of all VMs, those of the KubeVirt pool that has the pool's name, or its own. `uid`, `generation`:
+ * of the KubeVirt pool that was looked at; absent if there was none any more.
+ */
+export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: number } | { action: 'release' };
+
+/** What users ask of who a pool's VMs are. */
+export type MembershipRequest = ListedRequest | HandoverRequest;
+
+export const isHandover = (request: MembershipRequest): request is HandoverRequest =>
+  request.action === 'takeover' || request.action === 'release';
+
+/** The most VMs that one request moves: the status names them all. */
+export const MOST_MOVED = 500;
+
+const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_MOVED)) };
+
+const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
+  adopt: { ...ofVms, keepReplicas: optional(flag) },
+  detach: { ...ofVms, decrement: optional(flag) },
+  takeover: { uid: optional(name), generation: optional(whole) },
+  release: {},
+});
+
+const membershipRequest: Reader<MembershipRequest> = (value, what) => {
+  const request = tagged(value, what);
+  if (isHandover(request)) return request;
+  const { vms, uids = vms } = request;
+  if (vms.length === 0) throw new Unreadable(`${what}.vms names no VM`);
+  if (new Set(vms).size !== vms.length) throw new Unreadable(`${what}.vms names a VM twice`);
+  if (uids.length !== vms.length) throw new Unreadable(`${what}.uids must have one for each of ${what}.vms`);
+  return request;
+};
+
+/** A request that its pool's status does not answer yet. */
+type FoundMembershipRequest = ReadRequest<MembershipRequest>;
+
+/** Returns the request that stands on the pool without an answer; null if there is none. */
+export function membershipRequestOf({ metadata: { annotations }, status }: StoredPool): FoundMembershipRequest | null {
+  const handled = status?.membership?.handledRequests;
+  const found = unhandledRequest(annotations, MEMBERSHIP_REQUESTS, membershipRequest, handled);
+  if (found === null || 'fault' in found || !isHandover(found.body)) return found;
+  const { body, ...rest } = found;
+  const isPlain = new RegExp(HANDOVER_REQUEST).test(annotations![MEMBERSHIP_REQUEST_ANNOTATION]!);
+  return isPlain ? found : { ...rest, fault: `"action": "${body.action}" must be written without escapes` };
+}
+
+/**
+ * Returns what a worker has begun and is no longer requested: its request is gone, or was for a former pool of this
+ * name.
+ */
+export function leftChangeOf(
+  pool: StoredPool,
+  found: Pick<FoundMembershipRequest, 'digest' | 'action'> | null,
+): (MembershipChange & ListedChange) | null {
+  const change = listedChangeOf(pool);
+  if (change === null || pool.metadata.deletionTimestamp !== undefined) return null;
+  const isMeant = change.request === found?.digest && change.kind === found.action;
+  return isMeant && !isOfEarlierPool(change, pool) ? null : change;
+}
+
+/** What a plan makes of the request on its pool. */
+export interface MembershipPlan {
+  steps: PoolStep[];
+  /** The answers for the status; undefined if nothing was ever asked. */
+  handledRequests: HandledRequest[] | undefined;
+}
+
+interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
+  /** State of the rollout; null if the pool's workflow knows of no rollout. */
+  rollout: object | null;
+  /** State of healing; null or absent if only the pool's status can tell. */
+  healing?: { cycles: readonly { vm: string }[] } | null;
+  /** What has become of the request; absent until that is known. */
+  membership?: MembersReport;
+}
+
+/**
+ * Returns the step that carries out the request on the pool, or else its answer: refused for the whole pool, or what a
+ * worker reports. What it has begun and is asked for no more is brought to an end.
+ */
+export function planMembership(input: Input): MembershipPlan {
+  const { pool, rollout, now, membership: report } = input;
+  const handledRequests = pool.status?.membership?.handledRequests;
+  const found = membershipRequestOf(pool);
+  const left = leftChangeOf(pool, found);
+  const ending: PoolStep[] =
+    left === null ? [] : [{ kind: 'changeMembers', reason: `end the ${left.kind} that was begun` }];
+  if (found === null) return { handledRequests, steps: ending };
+  const answer = answerOf({ pool, isKnown: rollout !== null }, found, report);
+  if (answer === null && isFinishing(input)) return { handledRequests, steps: [] };
+  if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
+  const at = new Date(now).toISOString();
+  const { moved, ...words } = answer;
+  const told = moved === undefined ? found : { ...found, vms: moved };
+  return { handledRequests: withAnswer(handledRequests, told, words, at), steps: ending };
+}
+
+const reasonOf = ({ action, vms, by }: FoundMembershipRequest): string =>
+  `${action}${vms === undefined ? '' : ` ${formatNames(vms)}`}: ${by} asks for it`;
+
+/** Whether the pool, whose VMs are all to leave, first finishes what it had begun: it is held by now. */
+function isFinishing({ pool, healing, ...input }: Input): boolean {
+  const change = membershipChangeOf(pool);
+  if (change === null || change === 'unreadable' || change.kind !== 'release') return false;
+  return busyWith(input, (healing ?? pool.status?.healing)?.cycles ?? []).length > 0;
+}
+
+type Found = { pool: StoredPool; isKnown: boolean };
+
+/** Null if a worker has yet to carry the request out. */
+function answerOf(
+  input: Found,
+  found: FoundMembershipRequest,
+  report: MembersReport | undefined,
+): (Answer & { moved?: string[] }) | null {
+  if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
+  const reason = whyNot(input, found.action);
+  if (reason !== null) return { outcome: 'Refused', message: reason, moved: [] };
+  if (report?.digest !== found.digest) return null;
+  const { moved: all, faults, refused, remark } = report;
+  // A handover may be of more VMs than the status names.
+  const moved = all.slice(0, MOST_MOVED);
+  if (refused !== undefined) return { outcome: 'Refused', message: refused, moved };
+  const is = MOVED[found.body.action];
+  const sentences = [
+    ...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]),
+    ...faults.map(({ vm, message: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
+    ...(remark === undefined ? [] : [remark]),
+  ];
+  const isDone = all.length > 0 || isHandover(found.body);
+  return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'there was no VM to move', moved };
+}
+
+const MOVED: Record<MembershipRequest['action'], string> = {
+  adopt: 'adopted',
+  detach: 'detached',
+  takeover: 'taken over',
+  release: 'released',
+};
+
+/** Why none of the pool's members may change now; null if they may. */
+function whyNot({ pool, isKnown }: Found, action: string): string | null {
+  if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
+  if (isNewPool(pool, isKnown)) return NEW_POOL;
+  if (isRestoring(pool)) return 'the pool is being restored from a backup: ask again once its VMs are complete';
+  const change = membershipChangeOf(pool);
+  if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";
+  if (change === null || isListed(change) || action === 'takeover' || action === 'release') return null;
+  return `a ${change.kind} that ${change.by} began at ${change.at} has not ended`;
+}

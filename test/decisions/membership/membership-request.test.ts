@@ -1,0 +1,212 @@
+import { expect, test } from 'vitest';
+import {
+  MEMBERSHIP_REQUEST_ANNOTATION,
+  POOL_LABEL,
+  ROLE_LABEL,
+  UID_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
+import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { changeAnnotation, type MembershipChange, type MembersReport } from '../../../decisions/membership/change.ts';
+import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
+import { whyNotAdopted, whyNotDetached } from '../../../decisions/membership/moves.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { membershipRequest } from '../../requests.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
+
+const adoption: MembershipRequest = { action: 'adopt', vms: ['old', 'older'], uids: ['u1', 'u2'] };
+
+interface Said {
+  request?: object;
+  status?: Partial<PoolStatus>;
+  metadata?: object;
+  isKnown?: boolean;
+  report?: Omit<MembersReport, 'digest'>;
+}
+
+function planned({ request = adoption, status, metadata = {}, isKnown = true, report }: Said = {}): PoolPlan {
+  const { annotations, digest } = membershipRequest(request as MembershipRequest, { by: 'ada', reason: 'lunch' });
+  const pool = aPool({ replicas: 3 });
+  const { annotations: more = {}, ...others } = metadata as { annotations?: object };
+  const { status: _status, ...unseen } = pool;
+  const stored = {
+    ...unseen,
+    ...(status === undefined ? {} : { status: { replicas: 0, ...status } }),
+    metadata: { ...pool.metadata, ...others, annotations: { ...annotations, ...more } },
+  };
+  const rollout = isKnown ? { ...quiet.rollout!, ...begun } : null;
+  return planPool({
+    ...quiet,
+    pool: stored,
+    vms: [aVm('web-1')],
+    burst: 250,
+    rollout,
+    ...(report === undefined ? {} : { membership: { digest, ...report } }),
+  });
+}
+
+const begun = {
+  revision: 'r',
+  startedAt: new Date(quiet.now).toISOString(),
+  batches: 0,
+  lastBatch: 0,
+  step: 0,
+  failures: [],
+};
+const answerIn = ({ status }: PoolPlan) => status?.membership?.handledRequests?.at(-1);
+const kinds = ({ steps }: PoolPlan): string[] => steps.map(({ kind }) => kind);
+
+test('a request is carried out before it is answered, and the pool begins nothing meanwhile', () => {
+  const plan = planned();
+  expect(kinds(plan)).toEqual(expect.arrayContaining(['changeMembers']));
+  expect(kinds(plan)).not.toContain('create');
+  expect(plan.status?.membership).toBeUndefined();
+});
+
+test('the answer is what a worker reports: which VMs have moved, and why the others have not', () => {
+  const plan = planned({ report: { moved: ['old'], faults: [{ vm: 'older', message: 'it is being deleted' }] } });
+  expect(kinds(plan)).toContain('create');
+  expect(kinds(plan)).not.toContain('changeMembers');
+  expect(answerIn(plan)).toMatchObject({
+    outcome: 'Done',
+    action: 'adopt',
+    by: 'ada',
+    reason: 'lunch',
+    vms: ['old'],
+    message: 'adopted old; vm older could not be adopted: it is being deleted',
+  });
+  expect(plan.events).toMatchObject([
+    {
+      type: 'Normal',
+      reason: 'SuccessfulAdopt',
+      note: 'Adopted old; vm older could not be adopted: it is being deleted, asked by ada (lunch)',
+    },
+  ]);
+});
+
+test('a request that moved nothing is refused', () => {
+  const faults = adoption.vms.map((vm) => ({ vm, message: 'it is gone' }));
+  expect(answerIn(planned({ report: { moved: [], faults } }))).toMatchObject({ outcome: 'Refused', vms: [] });
+});
+
+test.each<[string, Said, object]>([
+  ['has no VMs', { request: { action: 'adopt', vms: [] } }, { outcome: 'Invalid' }],
+  ['names a VM twice', { request: { action: 'adopt', vms: ['old', 'old'] } }, { outcome: 'Invalid' }],
+  ['has a UID too few', { request: { ...adoption, uids: ['u1'] } }, { outcome: 'Invalid' }],
+  ['has another action', { request: { action: 'steal', vms: ['old'] } }, { outcome: 'Invalid' }],
+  ['came with a new pool', { isKnown: false }, { outcome: 'Refused', message: expect.stringContaining('is new') }],
+  [
+    'is of a pool that is being deleted',
+    { metadata: { deletionTimestamp: '2026-01-02T03:04:05Z' } },
+    { outcome: 'Refused', message: 'the pool is being deleted' },
+  ],
+  [
+    'is of a pool that comes back from a backup',
+    { metadata: { annotations: { [UID_ANNOTATION]: 'of-before' } } },
+    { outcome: 'Refused', message: expect.stringContaining('is being restored from a backup') },
+  ],
+  [
+    'is of a pool that is being taken over',
+    {
+      metadata: {
+        annotations: changeAnnotation({
+          kind: 'takeover',
+          by: 'bob',
+          at: new Date(quiet.now).toISOString(),
+        }),
+      },
+    },
+    { outcome: 'Refused', message: expect.stringContaining('a takeover that bob began') },
+  ],
+])('a request that %s is answered at once, and nothing moves', (_what, said, answer) => {
+  const plan = planned(said);
+  expect(answerIn(plan)).toMatchObject(answer);
+  expect(kinds(plan)).not.toContain('changeMembers');
+});
+
+test('a request that the status answers has no effect again', () => {
+  const first = planned({ request: { ...adoption, id: '1' }, report: { moved: ['old', 'older'], faults: [] } });
+  const again = planned({ request: { ...adoption, id: '1' }, status: first.status! });
+  expect(kinds(again)).not.toContain('changeMembers');
+  expect(again.status?.membership ?? first.status!.membership).toEqual(first.status!.membership);
+});
+
+test('work for an earlier request, or an earlier pool, is completed', () => {
+  const at = new Date(quiet.now).toISOString();
+  const change: MembershipChange = { kind: 'adopt', vms: [], isCounted: true, request: 'of-another', by: 'bob', at };
+  const end = [{ kind: 'changeMembers', reason: 'end the adopt that was begun' }];
+  // A restore puts back annotations, and drops the status.
+  const restored = planned({ isKnown: false, metadata: { annotations: changeAnnotation(change) } });
+  expect(answerIn(restored)).toMatchObject({ outcome: 'Refused' });
+  expect(restored.steps).toEqual(expect.arrayContaining(end));
+  const replaced = planned({ metadata: { annotations: changeAnnotation(change) } });
+  expect(answerIn(replaced)).toBeUndefined();
+  expect(kinds(replaced)).toContain('changeMembers');
+});
+
+const hold = (kind: 'takeover' | 'release'): object => ({
+  annotations: changeAnnotation({ kind, by: 'ada', at: new Date(quiet.now).toISOString() }),
+});
+
+test('a pool that is held carries out a takeover or a release, and its VMs count for nothing else', () => {
+  const takeover = planned({ request: { action: 'takeover', uid: 'u', generation: 1 }, metadata: hold('takeover') });
+  expect(kinds(takeover)).toEqual(['changeMembers']);
+  expect(kinds(planned({ request: { action: 'release' }, metadata: hold('takeover') }))).toEqual(['changeMembers']);
+});
+
+test('a release holds the pool at once, and moves VMs when the pool has finished its work', () => {
+  const healing = { cycles: [{ vm: 'web-1' }] } as never;
+  const request = { action: 'release' };
+  expect(kinds(planned({ request, status: { healing } }))).toContain('changeMembers');
+  expect(kinds(planned({ request, status: { healing }, metadata: hold('release') }))).toEqual([]);
+  expect(kinds(planned({ request, metadata: hold('release') }))).toEqual(['changeMembers']);
+});
+
+test('a handover that is refused is answered as refused, and its pool stays held', () => {
+  const report = { moved: [], faults: [], refused: 'web-1 is being deleted' };
+  const plan = planned({ request: { action: 'release' }, metadata: hold('release'), report });
+  expect(answerIn(plan)).toMatchObject({ outcome: 'Refused', message: 'web-1 is being deleted' });
+  expect(kinds(plan)).toEqual([]);
+});
+
+test('a handover whose action the API server would not find in its text is not carried out', () => {
+  const text = '{"id": "1", "action": "\\u0072elease"}';
+  const pool = aPool({ replicas: 1 });
+  const annotations = { [MEMBERSHIP_REQUEST_ANNOTATION]: text };
+  const plan = planPool({
+    ...quiet,
+    pool: { ...pool, metadata: { ...pool.metadata, annotations } },
+    vms: [aVm('web-1')],
+    burst: 250,
+    rollout: { ...quiet.rollout!, ...begun },
+  });
+  expect(answerIn(plan)).toMatchObject({ outcome: 'Invalid', message: expect.stringContaining('without escapes') });
+  expect(kinds(plan)).not.toContain('changeMembers');
+});
+
+const vmOf = (metadata: object) =>
+  ({ metadata: { name: 'x', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata }, spec: {} }) as never;
+const owned = (kind: string, labels: object = {}) =>
+  vmOf({
+    labels,
+    ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind, name: 'web', uid: 'p', controller: true }],
+  });
+
+test('a detached standby VM does not lower replicas, and an extra VM is not detached at all', () => {
+  const standby = owned('VirtualMachinePool', { [ROLE_LABEL]: 'Standby' });
+  expect(whyNotDetached(standby, { isCounted: true })).toContain('is not a replica of pool web');
+  expect(whyNotDetached(standby, { isCounted: false })).toBeNull();
+  expect(whyNotDetached(owned('VirtualMachinePool', { [ROLE_LABEL]: 'Surge' }), { isCounted: false })).toContain(
+    'is extra',
+  );
+});
+
+test('a VM is adopted only if it has no controller, and was only ever a replica in this pool', () => {
+  const web = { metadata: { name: 'web' } };
+  expect(whyNotAdopted(web, vmOf({}))).toBeNull();
+  expect(whyNotAdopted(web, owned('StatefulSet'))).toBe('belongs to StatefulSet web');
+  const roles = [{ vm: 'x', uid: 'u', role: 'Surge', at: '' }] as const;
+  expect(whyNotAdopted({ ...web, status: { roles: [...roles] } }, vmOf({}))).toContain('was not a replica of pool web');
+  expect(whyNotDetached(vmOf({ labels: { [POOL_LABEL]: 'web' } }), { isCounted: false })).toContain(
+    'has no controller',
+  );
+});

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { KEPT_DISK, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
+import { keptDiskMark, keptDiskOf, type KeptDisk } from '../../../decisions/template/kept-disk.ts';
+
+const kept: KeptDisk = {
+  pool: 'web',
+  poolUid: 'uid-1',
+  number: 3,
+  disk: 'data',
+  volume: null,
+  revision: '0123456789',
+  template: { metadata: { name: 'data-3' }, spec: { source: { blank: {} } } },
+  firmware: {},
+  keptBy: 'scale-in',
+  keptAt: '2026-01-01T00:00:00.000Z',
+};
+
+test('a labelled claim says whose disk it is, and which', () => {
+  const mark = keptDiskMark(kept);
+  expect(keptDiskOf(mark)).toEqual(kept);
+  expect(mark.labels).toEqual({ [POOL_LABEL]: 'web', [KEPT_DISK]: 'uid-1' });
+});
+
+test('a claim without the label, or with one that a user has changed, is not a kept disk', () => {
+  const { labels, annotations } = keptDiskMark(kept);
+  expect(keptDiskOf({})).toBeNull();
+  expect(keptDiskOf({ annotations })).toBeNull();
+  expect(keptDiskOf({ labels })).toBeNull();
+  expect(keptDiskOf({ labels: { [KEPT_DISK]: 'uid-2' }, annotations })).toBeNull();
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{',
+    '{"poolUid":"uid-1"}',
+    JSON.stringify({ ...kept, number: '3' }),
+    JSON.stringify({ ...kept, keptBy: 'x' }),
+    JSON.stringify({ ...kept, template: 'data' }),
+  ]) {
+    expect(keptDiskOf({ labels, annotations: { [KEPT_DISK]: text } })).toBeNull();
+  }
+});

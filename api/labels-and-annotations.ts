@@ -134,13 +134,13 @@ export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transit
 
 /**
  * On a VM of any owner: which run has last started, stopped or restarted it, and what the VM was like just before, in
- * JSON (`PowerNote`).
+ * JSON (`PowerRecord`).
  */
 export const POWER_ANNOTATION = `${GROUP}/power`;
 
 /**
  * On a VM of any owner: what operations with `action: Patch` have changed, and what was there before, in JSON
- * (`ChangeNote`).
+ * (`ChangeRecord`).
  */
 export const CHANGES_ANNOTATION = `${GROUP}/changes`;
 

@@ -134,7 +134,7 @@ export const CONDITION_REASONS = {
     FailedUnlabel: "the pool's labels could not be removed from VMs that were taken out of it",
     FailedAnnotateRuns: 'it could not be recorded on VMs whether they have run',
     FailedClearNamedRemovals: 'VMs that have left could not be removed from the list of VMs to remove',
-    FailedUnmarkKeptDisks: 'the labels of kept disks that VMs use again could not be removed',
+    FailedUnlabelKeptDisks: 'the labels of kept disks that VMs use again could not be removed',
     FailedCreateRevision: 'the template could not be stored as a ControllerRevision',
     FailedDeleteRevisions: 'ControllerRevisions that nothing uses could not be deleted',
     FailedCheck: 'what was seen of the check of a step could not be recorded',

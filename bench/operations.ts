@@ -10,7 +10,7 @@ import {
   VirtualMachines,
 } from '../api/resources.ts';
 import { operationOf } from '../clients/operations/make.ts';
-import { withChange } from '../decisions/changes/note.ts';
+import { withChange } from '../decisions/changes/change-record.ts';
 import type { VirtualMachine } from '../decisions/from-object/vm.ts';
 import { typePatch } from '../decisions/machine-types/type-patch.ts';
 import type { TransitionRecord } from '../decisions/views/annotations/transition-record.ts';

@@ -42,8 +42,8 @@ interface Row {
   meaning: string;
 }
 
-const ended = (words: string): string => (/[.!?]$/.test(words) ? words : `${words}.`);
-const sentence = (words: string): string => words[0]!.toUpperCase() + ended(words).slice(1);
+const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+const sentence = (text: string): string => text[0]!.toUpperCase() + ended(text).slice(1);
 
 const rulesOf = (schema: Field): string[] => (schema['x-kubernetes-validations'] ?? []).map(({ message }) => message);
 
@@ -83,7 +83,7 @@ const defaultIn = (description: string): string =>
   '';
 
 /** Yields a row for each field below a schema. What has been told of fields of the same shape is not told again. */
-function* rowsBelow(schema: Field, at: string, told: Map<string, string>): Generator<Row> {
+function* rowsBelow(schema: Field, at: string, documented: Map<string, string>): Generator<Row> {
   const required = new Set(schema.required);
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const path = `${at}.${name}`;
@@ -91,7 +91,7 @@ function* rowsBelow(schema: Field, at: string, told: Map<string, string>): Gener
     const below =
       path + (field.items === undefined ? '' : '[]') + (field.additionalProperties === undefined ? '' : '{}');
     const shape = JSON.stringify(inner.properties);
-    const before = told.get(shape);
+    const before = documented.get(shape);
     const description = field.description ?? inner.description ?? '';
     const rules = [field, ...(inner === field ? [] : [inner])].flatMap(rulesOf);
     const bounds = [field, ...(inner === field ? [] : [inner])].flatMap(boundsOf);
@@ -103,8 +103,8 @@ function* rowsBelow(schema: Field, at: string, told: Map<string, string>): Gener
       meaning: [description, ...rules.map(sentence), ...same].filter((one) => one !== '').join(' '),
     };
     if (same.length > 0 || inner.properties === undefined) continue;
-    told.set(shape, below);
-    yield* rowsBelow(inner, below, told);
+    documented.set(shape, below);
+    yield* rowsBelow(inner, below, documented);
   }
 }
 
@@ -131,8 +131,8 @@ function pageOf(crd: CustomResourceDefinition): string {
   const { group, scope, names, versions } = crd.spec;
   const { name: version, schema, additionalPrinterColumns: columns } = versions[0]!;
   const root = schema.openAPIV3Schema as Field;
-  const told = new Map<string, string>();
-  const [spec, status] = ['spec', 'status'].map((part) => table(rowsBelow(root.properties![part]!, part, told)));
+  const documented = new Map<string, string>();
+  const [spec, status] = ['spec', 'status'].map((part) => table(rowsBelow(root.properties![part]!, part, documented)));
   const rules = [...rulesOf(root), ...rulesOf(root.properties!['spec']!)].map((rule) => `- ${escaped(ended(rule))}\n`);
   return `${HEADER}
 # ${names.kind}

@@ -195,17 +195,17 @@ export class EmbeddedStack implements Stack {
 
   async #startTemporal({ temporal: binary }: Record<ToolName, string>): Promise<void> {
     const { ephemeral = false, temporalSettings: settings = [] } = this.#options;
-    const place = { binary, data: this.#data, ephemeral, settings };
+    const location = { binary, data: this.#data, ephemeral, settings };
     await this.#startOnPorts(['temporal', 'ui'], ({ temporal: port, ui: uiPort }) =>
-      temporal({ ...place, port, uiPort }),
+      temporal({ ...location, port, uiPort }),
     );
   }
 
   async #startKubernetes(tools: Record<ToolName, string>, credentials: Credentials): Promise<void> {
-    const place = { data: this.#data, ephemeral: this.#options.ephemeral ?? false };
-    await this.#start(etcd({ ...place, binary: tools.etcd }));
+    const location = { data: this.#data, ephemeral: this.#options.ephemeral ?? false };
+    await this.#start(etcd({ ...location, binary: tools.etcd }));
     await this.#startOnPorts(['apiserver'], ({ apiserver: port }) =>
-      kubeApiserver({ ...place, binary: tools['kube-apiserver'], port, credentials }),
+      kubeApiserver({ ...location, binary: tools['kube-apiserver'], port, credentials }),
     );
     writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports?.apiserver}`, credentials);
   }

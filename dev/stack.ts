@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { readCrds } from './crds/crds.ts';
 import { EmbeddedStack, type StackOptions, type Stack } from './embedded-stack.ts';
 import { pathsOf, stateUnwritable } from './paths.ts';
-import { LockHeld, takeLock } from './process/lock.ts';
+import { LockHeld, acquireLock } from './process/lock.ts';
 import type { ProcessIdentity } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
@@ -36,7 +36,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 function lockState(state: string): { release: () => void } {
   try {
     mkdirSync(state, { recursive: true, mode: 0o700 });
-    return takeLock(pathsOf(state).lock);
+    return acquireLock(pathsOf(state).lock);
   } catch (error) {
     if (error instanceof LockHeld) throw stackRuns(state, error.holder);
     throw stateUnwritable(state, error);

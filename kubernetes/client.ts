@@ -169,7 +169,7 @@ export class KubeClient {
     const { strict, ...write } = options;
     const { namespace, name } = object.metadata;
     const at = write.subresource === undefined ? { namespace } : { namespace, name };
-    const body = this.#noted(resource, typed(resource, object), write.dryRun);
+    const body = this.#withTraceparent(resource, typed(resource, object), write.dryRun);
     return this.#write({ method: 'POST', body }, resource, at, write, strict === true ? '&fieldValidation=Strict' : '');
   }
 
@@ -190,7 +190,7 @@ export class KubeClient {
     const isWhole = type !== 'json' && write.subresource === undefined;
     const request = {
       method: 'PATCH',
-      body: isWhole ? this.#noted(resource, body as Partial<KubeObject>, write.dryRun) : body,
+      body: isWhole ? this.#withTraceparent(resource, body as Partial<KubeObject>, write.dryRun) : body,
       contentType: PATCH_CONTENT_TYPE[type],
     } as const;
     return this.#write(request, resource, key, write, force === true ? '&force=true' : '');
@@ -257,7 +257,7 @@ export class KubeClient {
   }
 
   /** Returns the object to write, annotated with the trace of the writer. */
-  #noted<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
+  #withTraceparent<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
     const { traceparent } = this.#options;
     if (traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
     const { metadata } = object;

@@ -101,8 +101,8 @@ function checkCurrent(config: KubeConfig, where: string): void {
   const current = config.getCurrentContext();
   const context = config.getContextObject(current);
   const known = contextsOf(config);
-  const fail = (words: string): never => {
-    throw new KubeConfigError(`${where}${words}`);
+  const fail = (message: string): never => {
+    throw new KubeConfigError(`${where}${message}`);
   };
   if (!current) return fail(` has no current context; give --context with one of its own: ${known || 'it has none'}`);
   if (context === null) return fail(` has no context ${current}, which it calls current; it has ${known || 'none'}`);

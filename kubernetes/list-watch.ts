@@ -174,12 +174,12 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           this.#listedAt = Date.now();
         }
         const began = Date.now();
-        let told = false;
+        let hasEvents = false;
         await this.#watch(() => {
-          told = true;
+          hasEvents = true;
           delay = FIRST_DELAY_MS;
         });
-        if (!told && !this.#endWatch.signal.aborted && Date.now() - began < SHORT_MS)
+        if (!hasEvents && !this.#endWatch.signal.aborted && Date.now() - began < SHORT_MS)
           throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;

@@ -8,7 +8,7 @@ export class ServerClock {
   #most = Infinity;
 
   /** `sentAt`, `answeredAt`: when a call was sent and its answer began, by this machine's clock. */
-  note(date: unknown, sentAt: number, answeredAt: number): void {
+  observe(date: unknown, sentAt: number, answeredAt: number): void {
     const time = typeof date === 'string' ? Date.parse(date) : Number.NaN;
     if (Number.isNaN(time)) return;
     const [least, most] = [time - answeredAt, time + 1_000 - sentAt];

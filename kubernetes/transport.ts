@@ -3,7 +3,7 @@ import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { credentialsIn } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
-import { Places } from './lib/places.ts';
+import { Semaphore } from './lib/semaphore.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -86,7 +86,7 @@ export class Transport {
    * One place for each connection. undici has a queue too, but opens a connection for what was aborted in it, only to
    * close that: when many callers give up, connecting is all that is left to do.
    */
-  readonly #places: Places;
+  readonly #calling: Semaphore;
   #tls = '';
   #fresh = 0;
   #refreshing: Promise<void> | undefined;
@@ -96,7 +96,7 @@ export class Transport {
     if (cluster === null) throw new TypeError('the kubeconfig has no current cluster');
     this.#config = config;
     this.#options = options;
-    this.#places = new Places(options.connections ?? CONNECTIONS);
+    this.#calling = new Semaphore(options.connections ?? CONNECTIONS);
     this.#server = new URL(cluster.server);
     this.#impersonation = headersToImpersonate(options.impersonate);
   }
@@ -114,13 +114,13 @@ export class Transport {
     // undici's own timers: a timeout signal per call, joined with the caller's, costs more than the call's JSON.
     const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
     for (let attempt = 1; ; attempt++) {
-      const { statusCode, headers, text } = await this.#inPlace(request, () => {
+      const { statusCode, headers, text } = await this.#withPermit(request, () => {
         request.lastCheck?.();
         return this.#measured(request, false, async (more) => {
           const sentAt = Date.now();
           const { statusCode, headers, body } = await this.#send(this.#calls!, request, { deadlineMs, more });
           // A refusal may come from a proxy.
-          if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
+          if (statusCode < 400) this.clock.observe(headers['date'], sentAt, Date.now());
           const text = await body.text().catch((error: unknown) => this.#fail(request, error));
           return { statusCode, headers, text };
         });
@@ -150,19 +150,19 @@ export class Transport {
   }
 
   /** Calls `send` once a connection is free; what must hold right before a write is asked again if that took a wait. */
-  async #inPlace<T>({ method, path, signal }: HttpRequest, send: () => Promise<T>): Promise<T> {
+  async #withPermit<T>({ method, path, signal }: HttpRequest, send: () => Promise<T>): Promise<T> {
     const mayGo = async (): Promise<void> => {
       await this.#refresh();
       if (method !== 'GET') await this.#options.beforeWrite?.(path);
     };
     await mayGo();
-    const isFree = this.#places.tryTake();
-    if (!isFree) await this.#places.wait(signal);
+    const isFree = this.#calling.tryAcquire();
+    if (!isFree) await this.#calling.wait(signal);
     try {
       if (!isFree) await mayGo();
       return await send();
     } finally {
-      this.#places.giveBack();
+      this.#calling.release();
     }
   }
 
@@ -173,15 +173,15 @@ export class Transport {
     send: (headers: Record<string, string> | undefined) => Promise<T>,
   ): Promise<T> {
     const began = performance.now();
-    const told = this.#options.onRequest?.({ method, path, isWatch });
+    const observer = this.#options.onRequest?.({ method, path, isWatch });
     let status: number | undefined;
     try {
-      const answer = await send(told?.headers);
+      const answer = await send(observer?.headers);
       status = answer.statusCode;
       return answer;
     } finally {
       const isAborted = status === undefined && signal?.aborted === true;
-      told?.onEnd({ status, seconds: (performance.now() - began) / 1000, isAborted });
+      observer?.onEnd({ status, seconds: (performance.now() - began) / 1000, isAborted });
     }
   }
 
@@ -230,10 +230,10 @@ export class Transport {
     const url = this.#server.origin + path;
     try {
       const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
-      return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs, url);
+      return new KubeError(status, reason ?? String(status), withoutUncheckedRules(message ?? text), retryAfterMs, url);
     } catch {
-      const words = text.trim().slice(0, 500) || `the API server answered ${status}`;
-      return new KubeError(status, String(status), words, retryAfterMs, url);
+      const detail = text.trim().slice(0, 500) || `the API server answered ${status}`;
+      return new KubeError(status, String(status), detail, retryAfterMs, url);
     }
   }
 
@@ -288,10 +288,10 @@ export class Transport {
 }
 
 /** What the API server adds to each error of an object that its schema refuses, without naming a fault itself. */
-const REMARK = new RegExp(
+const UNCHECKED_RULES = new RegExp(
   ', <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; ' +
     'correct the existing errors to complete validation',
   'g',
 );
 
-export const withoutRemark = (message: string): string => message.replaceAll(REMARK, '');
+export const withoutUncheckedRules = (message: string): string => message.replaceAll(UNCHECKED_RULES, '');

@@ -12,7 +12,7 @@ export function spawnReaped(command: string, args: readonly string[], options: S
   const child = spawn(command, args, { ...options, detached: true });
   const identity = child.pid === undefined ? undefined : identify(child.pid);
   if (identity === undefined) return child;
-  reaper.hold(identity);
+  reaper.add(identity);
   child.once('exit', () => reaper.drop(identity));
   return child;
 }

@@ -50,7 +50,7 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
   const common = {
     client: ended,
     cache,
-    places: new DisruptionClaims(client, cache),
+    claims: new DisruptionClaims(client, cache),
     revisions: new Revisions({ client, cache }),
     concurrency,
     stopping,

@@ -14,16 +14,16 @@ class DataConverterError extends Error {
  */
 export async function loadDataConverter(path: string | undefined): Promise<DataConverter | undefined> {
   if (path === undefined || path === '') return undefined;
-  const place = `DROVER_DATA_CONVERTER=${path}`;
+  const setting = `DROVER_DATA_CONVERTER=${path}`;
   const module = await (import(pathToFileURL(resolve(path)).href) as Promise<{ payloadCodecs?: unknown }>).catch(
     (error: unknown) => {
-      throw new DataConverterError(`${place}: cannot be loaded: ${(error as Error).message}`, { cause: error });
+      throw new DataConverterError(`${setting}: cannot be loaded: ${(error as Error).message}`, { cause: error });
     },
   );
   const { payloadCodecs } = module;
   if (!Array.isArray(payloadCodecs) || payloadCodecs.length === 0 || !payloadCodecs.every(isCodec)) {
     throw new DataConverterError(
-      `${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`,
+      `${setting}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`,
     );
   }
   return { payloadCodecs: payloadCodecs.map(lenient) };

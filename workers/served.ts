@@ -16,7 +16,7 @@ import type { TemporalConnection } from './connection/temporal-connection.ts';
 import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { refuseLeft } from './refuse-left.ts';
+import { refuseDelegated } from './refuse-delegated.ts';
 import { Serving } from './serving.ts';
 import { followTraces } from './tracing/follow-traces.ts';
 import { both, tracedRequests } from './tracing/traced-requests.ts';
@@ -76,7 +76,7 @@ export class Served {
       connections: config.connections,
       userAgent: 'drover-worker',
       beforeWrite: (path) => {
-        if (this.#cache !== undefined) refuseLeft(this.#cache, path);
+        if (this.#cache !== undefined) refuseDelegated(this.#cache, path);
         return ensureCurrentAttempt();
       },
       onRequest: tracer === undefined ? metrics.requests.began : both(metrics.requests.began, tracedRequests),
@@ -141,12 +141,20 @@ export class Served {
     try {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
-      const ours = { ...config, cluster: this.#cluster };
+      const served = { ...config, cluster: this.#cluster };
       const tracing = tracer && followTraces(tracer, cache, this.#cluster);
-      const activities = createActivities({ config: ours, client, cache, metrics, receivers, tracing, stopping: stop });
+      const activities = createActivities({
+        config: served,
+        client,
+        cache,
+        metrics,
+        receivers,
+        tracing,
+        stopping: stop,
+      });
       const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
       this.#serving = new Serving({
-        create: () => createWorkers(ours, { ...temporal, interceptors: tracing?.interceptors }, activities),
+        create: () => createWorkers(served, { ...temporal, interceptors: tracing?.interceptors }, activities),
         cache,
         stop,
         onServing: () => this.#sayReady(cache),

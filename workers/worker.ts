@@ -12,7 +12,7 @@ import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { openReceivers } from './notifications/receivers-file.ts';
 import { Served } from './served.ts';
-import { tellChanges } from './settings/tell-changes.ts';
+import { warnOfChanges } from './settings/warn-of-changes.ts';
 import { openTracer } from './tracing/tracing.ts';
 import { workflowsPath } from './workflows-path.ts';
 
@@ -29,7 +29,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
-  if (config.settingsFile !== undefined) tellChanges(config.settingsFile, logger, stop);
+  if (config.settingsFile !== undefined) warnOfChanges(config.settingsFile, logger, stop);
   const metrics = createMetrics();
   const receivers = openReceivers(config.webhooks, logger);
   const tracer = await openTracer('drover-worker');

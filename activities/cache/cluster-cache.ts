@@ -58,15 +58,15 @@ export class ClusterCache extends FollowedObjects {
   }
 
   /** Whether this namespace is left to other workers: nothing in it is this worker's to do. */
-  isLeft(namespace: string): boolean {
+  isDelegated(namespace: string): boolean {
     const { namespace: own } = this.#options;
     if (own !== undefined) return namespace !== own;
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 
   /** The namespaces that are left to workers of their own. */
-  get left(): string[] {
-    return [...new Set(this.claims.values())].filter((namespace) => this.isLeft(namespace)).toSorted();
+  get delegated(): string[] {
+    return [...new Set(this.claims.values())].filter((namespace) => this.isDelegated(namespace)).toSorted();
   }
 
   /**

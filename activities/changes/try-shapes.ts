@@ -6,7 +6,7 @@ import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { slowStart } from '../lib/slow-start.ts';
@@ -51,9 +51,9 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
   let untried = 0;
   let hasBegun = false;
   const add = async (live: LiveVm): Promise<void> => {
-    hasBegun ||= live.vm.changes.some(({ id }) => id === change.note.id);
+    hasBegun ||= live.vm.changes.some(({ id }) => id === change.record.id);
     const found = await changer.find(live);
-    if (found instanceof NoPlace || found.is !== 'change') return;
+    if (found instanceof NotAdmitted || found.is !== 'change') return;
     const known = shapes.get(found.shape);
     if (known !== undefined) known.vms++;
     else if (shapes.size === MOST_SHAPES) untried++;
@@ -76,15 +76,15 @@ async function read(
   [namespace, keys]: [string, string[]],
   add: (live: LiveVm) => Promise<void>,
 ): Promise<void> {
-  const take = async (stored: Stored<VirtualMachine> | undefined): Promise<void> => {
+  const addIfMeant = async (stored: Stored<VirtualMachine> | undefined): Promise<void> => {
     if (stored === undefined || chosen.get(`${namespace}/${stored.metadata.name}`) !== stored.metadata.uid) return;
     const live = asCached(cache, stored);
     if (isMeant(live)) await add(live);
   };
-  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await take(await liveVm(client, keyOf(key)));
+  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await addIfMeant(await liveVm(client, keyOf(key)));
   else
     for await (const { items } of client.pages<VirtualMachine & Stored>(VirtualMachines, { namespace }))
-      for (const stored of items) await take(stored);
+      for (const stored of items) await addIfMeant(stored);
 }
 
 /** Returns null if the API server takes the change, or if the VM no longer needs the change. */
@@ -99,7 +99,7 @@ const refusalOf = (
       if (stored === undefined) return null;
       const live = asCached(cache, stored);
       const found = await changer.find(live);
-      if (!(found instanceof NoPlace) && found.is === 'change') await changer.tryOut(live, found);
+      if (!(found instanceof NotAdmitted) && found.is === 'change') await changer.tryOut(live, found);
       return null;
     },
     ({ message }) => ({ ...shape, message }),

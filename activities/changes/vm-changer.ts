@@ -2,12 +2,12 @@ import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { withChange, type ChangeRecord } from '../../decisions/changes/change-record.ts';
 import { formatPath, type Edit } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
-import { withChange, type ChangeNote } from '../../decisions/changes/note.ts';
 import { asStarted, unkept } from '../../decisions/changes/undo.ts';
 import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
-import { heldBack } from '../../decisions/disruption/need.ts';
+import { blockedNeed } from '../../decisions/disruption/need.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { field } from '../../decisions/lib/json.ts';
@@ -17,7 +17,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { LiveVm } from '../owners/live-vm.ts';
 import { startedFrom } from './started-from.ts';
@@ -27,11 +27,11 @@ export interface Change {
   wanted: Wanted;
   /** Whether VMs whose change needs a restart are restarted for it. */
   restarts: boolean;
-  note: Pick<ChangeNote, 'id' | 'operation' | 'by' | 'reason'>;
+  record: Pick<ChangeRecord, 'id' | 'operation' | 'by' | 'reason'>;
 }
 
 /** What is left of a VM that is not changed: it has all of it already (`nothing`), or is left as it is. */
-type Unchanged = { is: 'nothing' } | { is: 'left'; message: string };
+type Unchanged = { is: 'nothing' } | { is: 'skipped'; message: string };
 
 /** What was done to a VM. `changed`: it is as wanted, `vm` is how it is now. */
 export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
@@ -41,14 +41,14 @@ interface VmChange {
   is: 'change';
   after: Stored<VirtualMachine>;
   /** The CHANGES_ANNOTATION that tells of it. */
-  note: string;
+  annotation: string;
   edits: readonly Edit[];
   shape: string;
 }
 
 /** Of how many shapes it is known that the API server has taken, or refused, a dry run. */
 export const MOST_SHAPES = 1_000;
-const PATH_OF_NOTE = ['metadata', 'annotations', CHANGES_ANNOTATION];
+const CHANGES_PATH = ['metadata', 'annotations', CHANGES_ANNOTATION];
 const TOO_LONG = 'the values there are too long to be recorded, so the change could not be undone';
 
 /**
@@ -72,9 +72,9 @@ export class VmChanger {
   }
 
   /** Throws what the API server refuses. */
-  async change(live: LiveVm): Promise<Changed | NoPlace> {
+  async change(live: LiveVm): Promise<Changed | NotAdmitted> {
     const found = await this.find(live);
-    if (found instanceof NoPlace || found.is !== 'change') return found;
+    if (found instanceof NotAdmitted || found.is !== 'change') return found;
     if (!this.#tried.has(found.shape)) await this.tryOut(live, found);
     return { is: 'changed', vm: this.#cache.vmView(await this.#write(live, found)) };
   }
@@ -86,7 +86,7 @@ export class VmChanger {
   }
 
   /** Returns what is to be changed of the VM; why nothing is, or not now. */
-  async find({ stored, vm, vmi }: LiveVm): Promise<VmChange | Unchanged | NoPlace> {
+  async find({ stored, vm, vmi }: LiveVm): Promise<VmChange | Unchanged | NotAdmitted> {
     const found = wantedOf(stored, this.#change.wanted);
     if (found.is !== 'change') return found;
     const { after, edits, kept } = found;
@@ -95,19 +95,21 @@ export class VmChanger {
     const before = started === undefined ? stored : asStarted(after, edits, started);
     const need = this.#needOf(before, after, { vm, live });
     const restarts = need === 'Restart' && this.#change.restarts ? live : undefined;
-    const held = restarts === undefined ? null : heldBack(vm, restarts);
-    if (held !== null)
-      return held.need === 'excluded' ? { is: 'left', message: held.message } : new NoPlace(held.message);
-    const note = withChange(stored.metadata.annotations, {
-      ...this.#change.note,
+    const blocked = restarts === undefined ? null : blockedNeed(vm, restarts);
+    if (blocked !== null)
+      return blocked.need === 'excluded'
+        ? { is: 'skipped', message: blocked.message }
+        : new NotAdmitted(blocked.message);
+    const annotation = withChange(stored.metadata.annotations, {
+      ...this.#change.record,
       at: new Date().toISOString(),
       need,
       ...(restarts !== undefined && { vmi: restarts.uid }),
       ...(kept !== undefined && { kept }),
       edits,
     });
-    if (note === null) return { is: 'left', message: TOO_LONG };
-    return { is: 'change', after, note, edits, shape: digestOf([need, edits]) };
+    if (annotation === null) return { is: 'skipped', message: TOO_LONG };
+    return { is: 'change', after, annotation, edits, shape: digestOf([need, edits]) };
   }
 
   #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {
@@ -123,14 +125,14 @@ export class VmChanger {
 
   async #write(
     { stored, vm: { namespace, name } }: LiveVm,
-    { after, note, edits }: VmChange,
+    { after, annotation, edits }: VmChange,
     dryRun = false,
   ): Promise<Stored<VirtualMachine>> {
-    const patch = patchOf(stored, after, note);
+    const patch = patchOf(stored, after, annotation);
     const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
       dryRun,
     });
-    const lost = unkept(written, edits) ?? (field(written, ...PATH_OF_NOTE) === note ? null : PATH_OF_NOTE);
+    const lost = unkept(written, edits) ?? (field(written, ...CHANGES_PATH) === annotation ? null : CHANGES_PATH);
     // Without the values: they may be a user's data, and what fails is told in Temporal.
     if (lost !== null)
       throw new ActRefused('Invalid', `${formatPath(lost)} does not stay as it is written: something changes it`);
@@ -139,12 +141,12 @@ export class VmChanger {
 }
 
 /** The merge patch that changes the VM in the version that it was read in, with this CHANGES_ANNOTATION. */
-function patchOf(live: Stored<VirtualMachine>, after: WrittenVm, note: string) {
+function patchOf(live: Stored<VirtualMachine>, after: WrittenVm, annotation: string) {
   const { uid, resourceVersion } = live.metadata;
   const { metadata, ...change } = mergePatch(live, after) ?? {};
   const annotations: Record<string, unknown> = {
     ...(metadata?.['annotations'] as object | undefined),
-    [CHANGES_ANNOTATION]: note,
+    [CHANGES_ANNOTATION]: annotation,
   };
   return { ...change, metadata: { ...metadata, uid, resourceVersion, annotations } };
 }

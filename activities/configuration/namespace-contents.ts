@@ -139,11 +139,11 @@ class KindWatch {
       return;
     }
     const slot = scatter(name) % CONCURRENCY;
-    this.#slots[slot] = this.#slots[slot]!.then(() => this.#take(reference, after, lastAsOf));
+    this.#slots[slot] = this.#slots[slot]!.then(() => this.#update(reference, after, lastAsOf));
   }
 
   /** Takes the versions of an object one after the other. */
-  async #take(reference: OwnReference, after: ContentView | undefined, lastAsOf: bigint): Promise<void> {
+  async #update(reference: OwnReference, after: ContentView | undefined, lastAsOf: bigint): Promise<void> {
     const { name } = reference;
     const present = this.#known.get(name);
     if (after === undefined) {

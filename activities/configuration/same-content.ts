@@ -24,12 +24,12 @@ export async function sameContent<M extends Moment>(
   now: Moment,
   earlier: readonly M[],
 ): Promise<M[]> {
-  const holds = await contentAt(client, namespace, reference, now);
-  if (holds === undefined) return [];
+  const present = await contentAt(client, namespace, reference, now);
+  if (present === undefined) return [];
   const same: M[] = [];
   for (const moment of earlier) {
-    const held = await contentAt(client, namespace, reference, moment);
-    if (held !== undefined && isDeepStrictEqual(held, holds)) same.push(moment);
+    const past = await contentAt(client, namespace, reference, moment);
+    if (past !== undefined && isDeepStrictEqual(past, present)) same.push(moment);
   }
   return same;
 }

@@ -2,7 +2,7 @@ import { controllerOf, type OwnerReference, type Stored } from '../../api/object
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
-import { keptDiskOf, noKeptDiskMark } from '../../decisions/template/kept-disk.ts';
+import { keptDiskOf, noKeptDiskMetadata } from '../../decisions/template/kept-disk.ts';
 import { disksOf } from '../../decisions/template/used-disks.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import { isStateClaimOf } from '../../decisions/template/vm-state.ts';
@@ -27,9 +27,9 @@ const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
 
 /**
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
- * pool keeps none any more: checked again right before, it has the pool's mark and no owner, and its VM does not exist.
- * Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`:
- * as the API server has it.
+ * pool no longer keeps disks: checked again right before, it has the pool's mark and no owner, and its VM does not
+ * exist. Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it.
+ * `pool`: as the API server has it.
  */
 export async function discardDisk(
   { client, cache }: { client: KubeClient; cache: Pick<ClusterCache, 'diskUsers'> },
@@ -37,15 +37,15 @@ export async function discardDisk(
   pool: StoredPool | undefined,
   { name, uid }: Member,
 ): Promise<Acted> {
-  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
+  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'skipped';
   const at = { namespace: key.namespace, name };
   const [claim, volume] = await Promise.all([
     ignoreNotFound(client.get(PersistentVolumeClaims, at)),
     ignoreNotFound(client.get(DataVolumes, at)),
   ]);
   const kept = claim && keptDiskOf(claim.metadata);
-  if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return 'left';
-  if (!isDiscarded(pool, kept)) return 'left';
+  if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return 'skipped';
+  if (!isDiscarded(pool, kept)) return 'skipped';
   const owners = [...(volume?.metadata.ownerReferences ?? []), ...(claim.metadata.ownerReferences ?? [])].filter(
     (owner) => owner.uid !== volume?.metadata.uid,
   );
@@ -56,7 +56,7 @@ export async function discardDisk(
   if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
   const [user] = cache.diskUsers.of(key.namespace, name);
   if (user !== undefined) throw stays(`it is used by ${user.kind} ${user.name}`);
-  if ((await liveVm(client, vm)) !== undefined) return 'left';
+  if ((await liveVm(client, vm)) !== undefined) return 'skipped';
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
@@ -75,7 +75,7 @@ export async function discardDisk(
  * Removes the mark from a claim that the pool's VM of its number uses again, unless the claim has changed since that
  * was seen.
  */
-export async function unmarkDisk(
+export async function unlabelDisk(
   client: KubeClient,
   key: PoolKey,
   { name, uid, resourceVersion }: Member & { resourceVersion: string },
@@ -84,18 +84,18 @@ export async function unmarkDisk(
   const at = { namespace, name };
   const claim = await ignoreNotFound(client.get(PersistentVolumeClaims, at));
   const kept = claim && keptDiskOf(claim.metadata);
-  if (claim?.metadata.uid !== uid || claim.metadata.resourceVersion !== resourceVersion) return 'left';
-  if (kept?.poolUid !== key.uid) return 'left';
+  if (claim?.metadata.uid !== uid || claim.metadata.resourceVersion !== resourceVersion) return 'skipped';
+  if (kept?.poolUid !== key.uid) return 'skipped';
   const vm = await liveVm(client, { namespace, name: vmName(key.name, kept.number) });
-  if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return 'left';
+  if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return 'skipped';
   // Without the mark and without an owner or a user, nothing would tell whose disk it is.
   const isOfState = isStateClaimOf(claim, vm.metadata.name);
-  if (!isOfState && !disksOf(vm.spec).has(name)) return 'left';
+  if (!isOfState && !disksOf(vm.spec).has(name)) return 'skipped';
   const volume = await ignoreNotFound(client.get(DataVolumes, at));
-  if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'left';
+  if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'skipped';
   // KubeVirt finds the claim of a VM's state by its label, and leaves it without an owner.
   const owner = isOfState ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
-  const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark, ...owner } };
+  const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMetadata, ...owner } };
   const patched = await ignoreStale(patchKept(client, PersistentVolumeClaims, at, patch));
-  return patched === undefined ? 'left' : 'done';
+  return patched === undefined ? 'skipped' : 'done';
 }

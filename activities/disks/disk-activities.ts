@@ -9,7 +9,7 @@ import { versionsOf } from '../owners/kinds.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
-import { discardDisk, unmarkDisk } from './discard.ts';
+import { discardDisk, unlabelDisk } from './discard.ts';
 
 /** Creates the activities for disks that a pool has kept. */
 export function createDiskActivities({ client, cache, concurrency: most }: ActivityOptions) {
@@ -46,7 +46,7 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
     },
 
     /** Removes the marks from claims that the VMs of their numbers use again. */
-    unmarkKeptDisks: async (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
-      outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most })),
+    unlabelKeptDisks: async (key: PoolKey, claims: (Member & { resourceVersion: string })[]): Promise<Acted> =>
+      outcomeOf(await tryEach(claims, (claim) => unlabelDisk(client, key, claim), { most })),
   };
 }

@@ -5,7 +5,7 @@ import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
 import { specRevision, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { keepsDisks } from '../../decisions/scaling/unverified-removal.ts';
 import { diskTemplates } from '../../decisions/template/disk-template.ts';
-import { keptDiskMark, NO_NUMBER } from '../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata, NO_NUMBER } from '../../decisions/template/kept-disk.ts';
 import { disksOf } from '../../decisions/template/used-disks.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { firmwareOf } from '../../decisions/template/vm-state.ts';
@@ -41,14 +41,14 @@ export async function deleteKeepingDisks(
 ): Promise<OwnedActResult> {
   const vm = await liveVm(client, { namespace: key.namespace, name });
   const member = vm && seenMember(key, vm);
-  if (vm === undefined || member === undefined || member.uid !== uid) return { left: member?.resourceVersion };
-  if (!isMemberOf(key, member)) return { left: member.resourceVersion };
+  if (vm === undefined || member === undefined || member.uid !== uid) return { skippedAt: member?.resourceVersion };
+  if (!isMemberOf(key, member)) return { skippedAt: member.resourceVersion };
   const isGoing = vm.metadata.deletionTimestamp !== undefined;
-  if (isGoing && !isHeld(vm)) return 'done';
+  if (isGoing && !hasDisksFinalizer(vm)) return 'done';
   if (!isGoing && resourceVersion !== undefined && member.resourceVersion !== resourceVersion)
-    return { left: member.resourceVersion };
+    return { skippedAt: member.resourceVersion };
   if (!(await isWanted(member))) return 'notWanted';
-  if (!isGoing && !(await remove(client, vm))) return { left: await unheld(client, vm) };
+  if (!isGoing && !(await remove(client, vm))) return { skippedAt: await removeDisksFinalizer(client, vm) };
   await finishKeepingDisks(client, key, vm, now);
   return 'done';
 }
@@ -61,31 +61,31 @@ export async function finishKeepingDisks(
   now: number,
 ): Promise<void> {
   await orphanDisks(client, key, vm, now);
-  await unheld(client, vm);
+  await removeDisksFinalizer(client, vm);
 }
 
 /** Reports whether a VM is held until its disks are let go. */
-export const isHeld = ({ metadata }: Stored<VirtualMachine>): boolean =>
+export const hasDisksFinalizer = ({ metadata }: Stored<VirtualMachine>): boolean =>
   metadata.finalizers?.includes(DISKS_FINALIZER) === true;
 
 /** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
 async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
   const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
   const at = { namespace, name };
-  let held: string | undefined = resourceVersion;
+  let version: string | undefined = resourceVersion;
   if (!finalizers.includes(DISKS_FINALIZER)) {
     const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
     // Without it, its disks would go with the VM.
     const patched = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
-    held = patched?.metadata.resourceVersion;
+    version = patched?.metadata.resourceVersion;
   }
-  if (held === undefined) return false;
-  const options = { uid, resourceVersion: held, propagationPolicy: 'Background' } as const;
+  if (version === undefined) return false;
+  const options = { uid, resourceVersion: version, propagationPolicy: 'Background' } as const;
   return (await ignoreStale(client.delete(VirtualMachines, at, options))) !== undefined;
 }
 
 /** Removes the finalizer again. Resolves to the VM's resource version after that; to undefined if the VM is deleted. */
-async function unheld(
+async function removeDisksFinalizer(
   client: KubeClient,
   { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
 ): Promise<string | undefined> {
@@ -117,7 +117,7 @@ async function orphanDisks(client: KubeClient, key: PoolKey, vm: Stored<VirtualM
   const templates = diskTemplates(vm.spec);
   const state = await stateClaimsOf(client, key.namespace, name);
   for (const disk of new Set([...disksOf(vm.spec), ...state.map(({ metadata }) => metadata.name)])) {
-    const mark = keptDiskMark({
+    const keptMetadata = keptDiskMetadata({
       pool: key.name,
       poolUid: key.uid,
       number: number ?? NO_NUMBER,
@@ -133,7 +133,11 @@ async function orphanDisks(client: KubeClient, key: PoolKey, vm: Stored<VirtualM
     // VM's.
     const isOwn = async (claim: Stored): Promise<boolean> =>
       isOwnedBy(claim, uid) || isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at)), uid);
-    if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
+    if (
+      await disown(client, PersistentVolumeClaims, at, uid, async (claim) =>
+        (await isOwn(claim)) ? keptMetadata : null,
+      )
+    ) {
       await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
     }
   }

@@ -3,7 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
-import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';
+import { poolsOfDisk, whyDiskIsHeld, type DiskConflict } from '../../decisions/disks/disk-conflict.ts';
 import { withKeptTemplates } from '../../decisions/disks/kept-claims.ts';
 import { withKeptVolumes } from '../../decisions/disks/kept-volumes.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
@@ -70,13 +70,13 @@ export class SpecWriter {
     const wanted = pool === null ? member : withKeptVolumes(member, await this.#keptFor(pool, member));
     const keptDisks = new Map<string, KeptDisk>();
     for (const disk of await this.#addedClaims(vm, undefined, wanted.spec)) {
-      let { held, kept } = await this.#lookAt(disk, vm, pool);
-      if (held?.passes === true && (await liveVm(this.#client, vm))) held = null;
-      while (held?.passes === true && Date.now() < until) {
+      let { conflict, kept } = await this.#lookAt(disk, vm, pool);
+      if (conflict?.passes === true && (await liveVm(this.#client, vm))) conflict = null;
+      while (conflict?.passes === true && Date.now() < until) {
         await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
-        ({ held, kept } = await this.#lookAt(disk, vm, pool));
+        ({ conflict, kept } = await this.#lookAt(disk, vm, pool));
       }
-      if (held !== null) throw new ActRefused('DiskHeld', `${name} is not created: ${held.message}`);
+      if (conflict !== null) throw new ActRefused('DiskHeld', `${name} is not created: ${conflict.message}`);
       if (kept !== null) keptDisks.set(disk, kept);
     }
     const made = withKeptTemplates(wanted, keptDisks);
@@ -127,8 +127,8 @@ export class SpecWriter {
     const { name, uid } = before.metadata;
     const vm = { namespace: pool.metadata.namespace, name, uid };
     for (const disk of await this.#addedClaims(vm, before.spec, after.spec ?? {}, made.spec)) {
-      const { held } = await this.#lookAt(disk, vm, pool);
-      if (held !== null) return held.message;
+      const { conflict } = await this.#lookAt(disk, vm, pool);
+      if (conflict !== null) return conflict.message;
     }
     return null;
   }
@@ -161,14 +161,14 @@ export class SpecWriter {
     disk: string,
     vm: ThisVm,
     pool: StoredPool | null,
-  ): Promise<{ held: HeldDisk | null; kept: KeptDisk | null }> {
+  ): Promise<{ conflict: DiskConflict | null; kept: KeptDisk | null }> {
     const at = { namespace: vm.namespace, name: disk };
     const [dataVolume, claim] = await Promise.all([
       ignoreNotFound(this.#client.get(DataVolumes, at)),
       ignoreNotFound(this.#client.get(PersistentVolumeClaims, at)),
     ]);
     const number = pool === null ? null : numberOf(pool.metadata.name, vm.name);
-    const held = whyDiskIsHeld({
+    const conflict = whyDiskIsHeld({
       name: disk,
       vm,
       pool: pool === null || number === null ? null : { uid: pool.metadata.uid, number },
@@ -177,13 +177,13 @@ export class SpecWriter {
       users: this.#cache.diskUsers.of(vm.namespace, disk),
     });
     const kept = claim === undefined ? null : keptDiskOf(claim.metadata);
-    if (held !== null || pool === null || number === null) return { held, kept };
+    if (conflict !== null || pool === null || number === null) return { conflict, kept };
     const rival = poolsOfDisk(pool, disk, number, this.#cache.pools.values()).find(
       (other) => isOlder(other, pool) || this.#hasVm(other, number),
     );
-    if (rival === undefined) return { held: null, kept };
-    const message = `disk ${disk} is that of pool ${rival.metadata.name}, which has a disk template of the same name: give that of one pool another name`;
-    return { held: { message, passes: false }, kept };
+    if (rival === undefined) return { conflict: null, kept };
+    const message = `disk ${disk} belongs to pool ${rival.metadata.name}, which has a disk template of the same name: rename the template in one of the pools`;
+    return { conflict: { message, passes: false }, kept };
   }
 
   #hasVm({ metadata }: StoredPool, number: number): boolean {

@@ -35,7 +35,7 @@ interface DisruptionClaim {
 }
 
 /** A place, and the pool as it was when the place was claimed. */
-export type Answer = { place: DisruptionClaim; pool: StoredPool } | { whyNot: string };
+export type Answer = { claim: DisruptionClaim; pool: StoredPool } | { whyNot: string };
 
 interface PendingClaim {
   request: ClaimRequest;
@@ -75,8 +75,8 @@ export class DisruptionClaims {
       if (change.kind !== 'pool') return;
       const { before, after } = change;
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
-        this.#observed.note(before.metadata.uid, undefined);
-      if (after !== undefined) this.#observed.note(after.metadata.uid, after.status?.disruptedVMs);
+        this.#observed.observe(before.metadata.uid, undefined);
+      if (after !== undefined) this.#observed.observe(after.metadata.uid, after.status?.disruptedVMs);
       this.#forget((after ?? before)!);
     });
   }
@@ -153,9 +153,9 @@ export class DisruptionClaims {
       if (written === undefined) throw new ActRefused('Conflict', 'the pool has just changed');
       const now = poolView(written);
       this.#written.set(key.uid, now);
-      this.#observed.note(key.uid, claims);
+      this.#observed.observe(key.uid, claims);
       return answers.map((message, index) =>
-        message === null ? { place: this.#place(key, claims, requests[index]!, since), pool: now } : refused(message),
+        message === null ? { claim: this.#claimOf(key, claims, requests[index]!, since), pool: now } : refused(message),
       );
     };
     return retryOnConflict(write, ON_BUSY_STATUS);
@@ -180,7 +180,7 @@ export class DisruptionClaims {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
     const before = pool.status?.disruptionsSeen ?? {};
-    this.#observed.note(uid, claims);
+    this.#observed.observe(uid, claims);
     await this.#cache.catchUp(maxVersions(claimVersions(claims), before));
     const isReleased = (claim: DisruptedVm): boolean =>
       released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
@@ -234,7 +234,7 @@ export class DisruptionClaims {
     };
   }
 
-  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: ClaimRequest, since: number): DisruptionClaim {
+  #claimOf(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: ClaimRequest, since: number): DisruptionClaim {
     const claim = claims.find((one) => one.vm === vm.name && one.by === by)!;
     return {
       isFresh: () => performance.now() - since < ACT_WITHIN_MS,

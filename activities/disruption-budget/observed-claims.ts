@@ -9,7 +9,7 @@ export class ObservedClaims {
   readonly #pools = new Map<string, Map<string, number>>();
 
   /** `uid`: the pool's. */
-  note(uid: string, claims: readonly DisruptedVm[] | undefined): void {
+  observe(uid: string, claims: readonly DisruptedVm[] | undefined): void {
     const before = this.#pools.get(uid);
     if (claims === undefined || claims.length === 0) {
       this.#pools.delete(uid);

@@ -1,6 +1,6 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
-import type { NoPlace } from '../disruption-budget/in-place.ts';
+import type { NotAdmitted } from '../disruption-budget/claim.ts';
 
 /** A VM that a wave has started on. */
 export interface Begun {
@@ -55,13 +55,13 @@ export interface WaveProgress {
   /** Names of VMs that have an outcome. */
   ended: ReadonlySet<string>;
   /** Whether the wave may start on further VMs. */
-  takes: boolean;
+  mayStart: boolean;
 }
 
 /** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
 export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
   /** VMs that were started on earlier, and VMs that an earlier attempt may have left half done. */
-  readonly known: { begun: readonly { held: Held; begun: B }[]; halfDone: readonly Held[] };
+  readonly known: { begun: readonly { item: Held; begun: B }[]; halfDone: readonly Held[] };
   /** What caches must have reached to show what was done. */
   readonly minVersions: ResourceVersions;
   /** `namespace/name` of the VM with this name. */
@@ -71,15 +71,15 @@ export interface DisruptionMethod<Held extends { name: string }, O extends { vm:
   stop(outcomes: readonly O[], now: number): WaveStop | null;
   turn(progress: WaveProgress, now: number): Turn<Held> | Promise<Turn<Held>>;
   /** What to remember of the VM as the wave starts on it; `isNew`: false if that was earlier. */
-  begin(held: Held, now: number, isNew: boolean): B;
+  begin(item: Held, now: number, isNew: boolean): B;
   /**
-   * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NoPlace` if it waits for
+   * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NoClaim` if it waits for
    * another turn. What it waits for through `aside` keeps no other VM from its turn. Throws transient errors.
    */
-  take(held: Held, begun: B, aside: Aside): Promise<O | NoPlace | null>;
-  follow(held: Held, begun: B, now: number): Promise<Followed<O>>;
+  execute(item: Held, begun: B, aside: Aside): Promise<O | NotAdmitted | null>;
+  follow(item: Held, begun: B, now: number): Promise<Followed<O>>;
   /** The outcome of a VM that is not waited for; null if it has none. */
-  givenBack(held: Held, stop: WaveStop): O | null;
+  givenBack(item: Held, stop: WaveStop): O | null;
   /** Whether others must learn of the outcome before all others are known. */
   isNews(outcome: O): boolean;
 }

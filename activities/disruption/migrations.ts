@@ -19,14 +19,14 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
+import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { doInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { refuseLeft } from './refuse-left.ts';
+import { refuseChanged } from './refuse-changed.ts';
 
 interface MigrationsOptions {
   client: KubeClient;
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   /** Of the pool; null for VMs that are in none, which have no budget. */
   key: PoolKey | null;
 }
@@ -52,13 +52,13 @@ export class Migrations {
    * Creates the migration, unless another one of the VMI is in flight or the budget has no room. Safe to call again:
    * its name says which one it is. Throws what the API server refuses.
    */
-  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<NoPlace | ResourceVersions> {
-    const { places, key } = this.#in;
+  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<NotAdmitted | ResourceVersions> {
+    const { claims, key } = this.#in;
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
-    const create = (place: Place) => this.#create(migration, vm, place);
-    return doInPlace(places, key, { vm, vmi, migration: attempt }, create).catch(async (error: unknown) => {
+    const create = (claim: Claim) => this.#create(migration, vm, claim);
+    return doWithClaim(claims, key, { vm, vmi, migration: attempt }, create).catch(async (error: unknown) => {
       const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
       return sooner;
@@ -69,7 +69,7 @@ export class Migrations {
    * Deletes drover's migration of the VMI if KubeVirt should have begun it already, and still has not. Resolves to null
    * if there is nothing to delete.
    */
-  async cancel(vmi: VmiView): Promise<NoPlace | null> {
+  async cancel(vmi: VmiView): Promise<NotAdmitted | null> {
     const { client } = this.#in;
     const beginBy = shouldBeginBy(vmi);
     if (beginBy === null || beginBy > Date.now()) return null;
@@ -79,15 +79,15 @@ export class Migrations {
       return null;
     const { uid, resourceVersion } = own.metadata;
     const at = { namespace, name: own.metadata.name };
-    const left = await ignoreStale(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
-    if (left === undefined) return null;
-    return new NoPlace(whyNotBegun(vmi), 'NotBegun');
+    const deleted = await ignoreStale(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
+    if (deleted === undefined) return null;
+    return new NotAdmitted(whyNotBegun(vmi), 'NotBegun');
   }
 
-  async #create(migration: VirtualMachineInstanceMigration, vm: VmView, place: Place): Promise<ResourceVersions> {
+  async #create(migration: VirtualMachineInstanceMigration, vm: VmView, claim: Claim): Promise<ResourceVersions> {
     const { client } = this.#in;
-    const { lastCheck } = place;
-    await refuseLeft(client, vm, place);
+    const { lastCheck } = claim;
+    await refuseChanged(client, vm, claim);
     const made = await client
       .create(VirtualMachineInstanceMigrations, migration, { lastCheck })
       .catch(async (error: unknown) => {
@@ -104,11 +104,11 @@ export class Migrations {
   }
 
   /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
-  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<NoPlace | undefined> {
+  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<NotAdmitted | undefined> {
     const vmi = { namespace: own.metadata.namespace!, name: own.spec.vmiName };
     const other = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name !== own.metadata.name);
     const view = other && inFlightView(other);
-    return view == null ? undefined : new NoPlace(whyMigrating(view), 'OtherMigration');
+    return view == null ? undefined : new NotAdmitted(whyMigrating(view), 'OtherMigration');
   }
 
   /** Migrations of the VMI, of any client. */

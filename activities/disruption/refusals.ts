@@ -7,7 +7,7 @@ const FULL_MS = 1_000;
 export class Refusals {
   readonly #known = new Map<string, { message: string; until: number }>();
 
-  note(budget: string, message: string): void {
+  add(budget: string, message: string): void {
     this.#known.set(budget, { message, until: Date.now() + FULL_MS });
   }
 

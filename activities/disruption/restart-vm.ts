@@ -4,9 +4,9 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
-import type { Place } from '../disruption-budget/in-place.ts';
+import type { Claim } from '../disruption-budget/claim.ts';
 import { callSubresource } from './call-subresource.ts';
-import { refuseLeft } from './refuse-left.ts';
+import { refuseChanged } from './refuse-changed.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
@@ -17,19 +17,19 @@ const COMES_BACK = new Set(['Always', 'Once']);
  * changed since: a VM without service needs no place in a budget, and may have come up; or if the VM has left its
  * owner. `place`: its place there.
  */
-export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, place: Place): Promise<ResourceVersions> {
-  const { lastCheck } = place;
+export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, claim: Claim): Promise<ResourceVersions> {
+  const { lastCheck } = claim;
   const { namespace, name } = vm;
   // KubeVirt stops a halted VM by itself.
   if (vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
-  await refuseLeft(client, vm, place);
+  await refuseChanged(client, vm, claim);
   if (COMES_BACK.has(vm.runStrategy)) {
     const at = { namespace, name };
     const { uid, resourceVersion, ready } = vmi;
-    const left = ready
+    const deleted = ready
       ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, lastCheck }))
       : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, lastCheck }));
-    return { vmis: left?.metadata?.resourceVersion };
+    return { vmis: deleted?.metadata?.resourceVersion };
   }
   if (vm.changingState) return { vms: vm.resourceVersion };
   return callSubresource(client, vm, 'restart', lastCheck);

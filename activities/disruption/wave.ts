@@ -4,7 +4,7 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
@@ -72,7 +72,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   readonly #method: DisruptionMethod<Held, O, B>;
   readonly #in: WaveOptions;
   readonly #changes: Changes;
-  readonly #onTheirWay = new Map<string, { held: Held; begun: B }>();
+  readonly #onTheirWay = new Map<string, { item: Held; begun: B }>();
   readonly #inHand = new Map<string, Promise<void>>();
   readonly #outcomes: O[] = [];
   readonly #ended = new Set<string>();
@@ -89,7 +89,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   /** Whether VMs are waited for that are not on their way, and when there is something to tell of them. */
   #isOpen = true;
   #turnDueAt = Infinity;
-  #hasTaken = false;
+  #hasStarted = false;
   #failure: { error: unknown } | null = null;
 
   constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions, changes: Changes) {
@@ -100,8 +100,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#window = options.concurrency;
     this.#idleSince = options.idleSince;
     const { begun, halfDone } = method.known;
-    for (const one of begun) this.#onTheirWay.set(one.held.name, one);
-    for (const held of halfDone) this.#begin(held, false);
+    for (const one of begun) this.#onTheirWay.set(one.item.name, one);
+    for (const item of halfDone) this.#begin(item, false);
     options.cancelRequested.addEventListener('abort', () => changes.poke());
   }
 
@@ -129,13 +129,13 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   async #look(now: number): Promise<number[]> {
     const times = await this.#follow(now);
     const stop = this.#method.stop(this.#outcomes, now);
-    const takes = stop === null && !this.#in.cancelRequested.aborted;
-    const turn = await this.#method.turn({ busy: this.#busy(), ended: this.#ended, takes }, now);
+    const mayStart = stop === null && !this.#in.cancelRequested.aborted;
+    const turn = await this.#method.turn({ busy: this.#busy(), ended: this.#ended, mayStart }, now);
     this.#isOpen = turn.open > 0;
     this.#turnDueAt = turn.dueAt;
-    if (!takes) this.#end(turn, stop);
+    if (!mayStart) this.#end(turn, stop);
     // What is reported at once includes VMs that it starts on.
-    else if (!this.#hasTaken || this.#dueAt(now) > now) times.push(...this.#takeNext(turn, now));
+    else if (!this.#hasStarted || this.#dueAt(now) > now) times.push(...this.#startNext(turn, now));
     return times;
   }
 
@@ -143,8 +143,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const times: number[] = [];
     const late: string[] = [];
     const look = async (name: string, isConfirmed: boolean): Promise<void> => {
-      const { held, begun } = this.#onTheirWay.get(name)!;
-      const { outcome, isLate, times: next } = await this.#method.follow(held, begun, now);
+      const { item, begun } = this.#onTheirWay.get(name)!;
+      const { outcome, isLate, times: next } = await this.#method.follow(item, begun, now);
       if (outcome === null) times.push(...next);
       else if (isLate && !isConfirmed) late.push(name);
       else this.#settle(outcome);
@@ -157,12 +157,12 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     return times;
   }
 
-  #takeNext(turn: Turn<Held>, now: number): readonly number[] {
-    this.#hasTaken = true;
+  #startNext(turn: Turn<Held>, now: number): readonly number[] {
+    this.#hasStarted = true;
     if (turn.open === 0) return [];
     if (now < this.#notBefore) return [this.#notBefore];
     const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
-    for (const held of turn.next.slice(0, free)) this.#begin(held, true);
+    for (const item of turn.next.slice(0, free)) this.#begin(item, true);
     this.#idleSince = this.#busy().size > 0 || turn.isTimed === true ? null : (this.#idleSince ?? now);
     return [...turn.times, ...this.#idle(turn, now)];
   }
@@ -182,54 +182,54 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
 
   #end({ waiting }: Turn<Held>, stop: WaveStop | null): void {
     const end: WaveStop = stop ?? { stop: 'superseded', message: 'another request replaces it' };
-    const onTheirWay = [...this.#onTheirWay.values()].map(({ held }) => held);
-    for (const held of end.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
-      const outcome = this.#inHand.has(held.name) ? null : this.#method.givenBack(held, end);
+    const onTheirWay = [...this.#onTheirWay.values()].map(({ item }) => item);
+    for (const item of end.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
+      const outcome = this.#inHand.has(item.name) ? null : this.#method.givenBack(item, end);
       if (outcome !== null) this.#settle(outcome);
     }
     // If a user asks for something else, waiting VMs keep waiting.
     if (stop !== null) this.#isOpen = false;
   }
 
-  #begin(held: Held, isNew: boolean): void {
-    const { name } = held;
-    const acting = this.#act(held, isNew).finally(() => {
+  #begin(item: Held, isNew: boolean): void {
+    const { name } = item;
+    const acting = this.#act(item, isNew).finally(() => {
       this.#inHand.delete(name);
       this.#changes.poke();
     });
     this.#inHand.set(name, acting);
   }
 
-  async #act(held: Held, isNew: boolean): Promise<void> {
-    const begun = this.#method.begin(held, Date.now(), isNew);
+  async #act(item: Held, isNew: boolean): Promise<void> {
+    const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await this.#method.take(held, begun, (wait) => this.#waitAside(wait));
+      const outcome = await this.#method.execute(item, begun, (wait) => this.#waitAside(wait));
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#waitAside(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
-      if (outcome instanceof NoPlace) return;
+      if (outcome instanceof NotAdmitted) return;
       // The time of a VM counts from when it was acted on.
       const since = isNew ? Date.now() : begun.since;
-      if (outcome === null) this.#onTheirWay.set(held.name, { held, begun: { ...begun, since } });
+      if (outcome === null) this.#onTheirWay.set(item.name, { item, begun: { ...begun, since } });
       else this.#settle(outcome);
     } catch (error) {
-      this.#noteError(held, error);
+      this.#handleError(item, error);
     }
   }
 
-  #noteError(held: Held, error: unknown): void {
+  #handleError(item: Held, error: unknown): void {
     // Temporal has told it of a cancellation before this wave has heard of that.
     if (error instanceof CancelledFailure) return;
     if (!isTransient(error) || isRefusal(error)) {
       this.#failure = { error };
       return;
     }
-    const tries = (this.#tries.get(held.name) ?? 0) + 1;
-    this.#tries.set(held.name, tries);
+    const tries = (this.#tries.get(item.name) ?? 0) + 1;
+    this.#tries.set(item.name, tries);
     // Users who wait for the VM should know: a webhook that can't be called may stay so for hours.
     const message = `the API server fails: ${(error as Error).message}`;
-    const outcome = tries > MAX_TRIES ? this.#method.givenBack(held, { stop: 'failing', message }) : null;
+    const outcome = tries > MAX_TRIES ? this.#method.givenBack(item, { stop: 'failing', message }) : null;
     if (outcome !== null) return this.#settle(outcome);
     this.#window = Math.max(Math.floor(this.#window / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);

@@ -10,8 +10,8 @@ import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ActivityOptions, ClusterAccess } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
+import { doWithClaim, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { doInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Migrations } from '../disruption/migrations.ts';
 import { restartVm } from '../disruption/restart-vm.ts';
@@ -28,10 +28,10 @@ interface Evacuated {
 }
 
 interface EvacuationActivityOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
 }
 
-export function createEvacuationActivities({ client, cache, places, concurrency }: EvacuationActivityOptions) {
+export function createEvacuationActivities({ client, cache, claims, concurrency }: EvacuationActivityOptions) {
   return {
     /**
      * Begins to move VMs off their nodes, each only if it still is to leave, and within the budget: creates a
@@ -40,8 +40,8 @@ export function createEvacuationActivities({ client, cache, places, concurrency 
      */
     evacuateVms: async (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> => {
       await cache.catchUp(minVersions);
-      const evacuator = new Evacuator({ client, cache, places, key });
-      const notMoved = await forEachConcurrently(vms, (vm) => evacuator.take(vm), concurrency);
+      const evacuator = new Evacuator({ client, cache, claims, key });
+      const notMoved = await forEachConcurrently(vms, (vm) => evacuator.execute(vm), concurrency);
       return { notMoved, minVersions: evacuator.minVersions };
     },
 
@@ -54,7 +54,7 @@ export function createEvacuationActivities({ client, cache, places, concurrency 
 export type EvacuationActivities = ReturnType<typeof createEvacuationActivities>;
 
 interface EvacuatorOptions extends ClusterAccess {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   key: PoolKey;
 }
 
@@ -77,22 +77,22 @@ class Evacuator {
   }
 
   /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
-  async take(target: EvacuationTarget): Promise<NotMoved | null> {
+  async execute(target: EvacuationTarget): Promise<NotMoved | null> {
     const about = { vm: target.name, uid: target.uid };
-    const held = await actOnVm(
-      () => this.#take(target),
+    const outcome = await actOnVm(
+      () => this.#evacuate(target),
       ({ message }): NotMoved => ({ ...about, reason: 'Refused', message }),
     );
-    return held instanceof NoPlace ? { ...about, reason: held.reason, message: held.whyNot } : held;
+    return outcome instanceof NotAdmitted ? { ...about, reason: outcome.reason, message: outcome.whyNot } : outcome;
   }
 
-  async #take(target: EvacuationTarget): Promise<NoPlace | null> {
-    const { client, key, places } = this.#in;
+  async #evacuate(target: EvacuationTarget): Promise<NotAdmitted | null> {
+    const { client, key, claims } = this.#in;
     const at = { namespace: key.namespace, name: target.name };
     const [pool, live] = await Promise.all([livePool(client, key), liveVmWithVmi(this.#in, at)]);
     if (pool === undefined || live?.vmi === undefined) return null;
     const { stored, vm, vmi } = live;
-    this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
+    this.#raiseMinVersions({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (target.act === 'cancel')
       return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi) : null;
     if (!isWanted(target, pool, vm, vmi)) return null;
@@ -101,9 +101,9 @@ class Evacuator {
     const begun =
       target.act === 'migrate'
         ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt })
-        : await doInPlace(places, key, { vm, vmi }, (place) => restartVm(client, vm, vmi, place));
-    if (begun instanceof NoPlace) return begun;
-    this.#note(begun);
+        : await doWithClaim(claims, key, { vm, vmi }, (claim) => restartVm(client, vm, vmi, claim));
+    if (begun instanceof NotAdmitted) return begun;
+    this.#raiseMinVersions(begun);
     const what = target.act === 'migrate' ? `Migrated (attempt ${tryOf(triesInARow(vmi, Date.now()))})` : 'Restarted';
     const isDrained = departureOf(vmi) === 'Drain';
     const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.message}`;
@@ -111,7 +111,7 @@ class Evacuator {
     return null;
   }
 
-  #note(newer: ResourceVersions): void {
+  #raiseMinVersions(newer: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }
 }

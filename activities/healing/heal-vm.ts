@@ -2,7 +2,7 @@ import { log } from '@temporalio/activity';
 import { NOT_YET_RUN_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
-import type { RunNote } from '../../decisions/owners/steps.ts';
+import type { RunRecord } from '../../decisions/owners/steps.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
@@ -35,9 +35,9 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does
      * not hold up the others.
      */
-    async annotateRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
+    async annotateRuns(key: PoolKey, records: RunRecord[]): Promise<void> {
       const poolNow = sharedCall(() => livePool(client, key));
-      const note = async ({ start, ...vm }: RunNote): Promise<void> => {
+      const record = async ({ start, ...vm }: RunRecord): Promise<void> => {
         const address = { namespace: key.namespace, name: vm.name };
         const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
@@ -58,7 +58,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
           });
         }
       };
-      await slowStart(notes, note, { most: concurrency });
+      await slowStart(records, record, { most: concurrency });
     },
 
     /** Records the progress of healing as an Event on the pool. */

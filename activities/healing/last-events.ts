@@ -32,11 +32,11 @@ export async function lastEvents(client: KubeClient, { metadata: { namespace, na
       .filter((event) => event.reportingController !== EVENT_REPORTER)
       .map((event) => ({
         time: timeOf(event),
-        words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512),
+        text: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512),
       }))
       .toSorted((a, b) => (a.time < b.time ? -1 : 1))
       .slice(-MAX_EVENTS)
-      .map(({ time, words }) => `${time} ${words}`);
+      .map(({ time, text }) => `${time} ${text}`);
   } catch (error) {
     log.warn('the Events of an unhealthy VM could not be read', { vm: name, error: (error as Error).message });
     return [];

@@ -10,7 +10,7 @@ import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf } from '../../decisions/healing/vm-health.ts';
-import { whyLeftAlone } from '../../decisions/health/held-up.ts';
+import { whyLeftAlone } from '../../decisions/health/excused.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -76,7 +76,7 @@ export class UnhealthyVmRemover {
         return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: vmView(vm).removing };
       const keepDisks =
         judged.rules.preserveStorage ??
-        (unhealthyVm.holdsData || !(await this.#hasNeverRun(vm, judged)) || (await this.#holdsSomething(vm)));
+        (unhealthyVm.mayHaveData || !(await this.#hasNeverRun(vm, judged)) || (await this.#hasOlderDisk(vm)));
       try {
         if (
           !(await this.#isAsJudged(address, judged)) ||
@@ -116,8 +116,8 @@ export class UnhealthyVmRemover {
     const stored = await ignoreNotFound(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view));
     const live = stored && vmiView(stored);
     const vmi = live?.vmUid === view.uid ? this.#cache.withSurroundings(live) : undefined;
-    const held = whyLeftAlone(view, vmi);
-    if (held !== null) return { do: 'keep', message: held };
+    const blocked = whyLeftAlone(view, vmi);
+    if (blocked !== null) return { do: 'keep', message: blocked };
     // Not before the removal was asked for, whatever this machine's clock says; nor at a time that is still to come.
     const now = Math.max(Date.now(), Math.min(at, this.#client.clock.now() + CLOCK_SKEW_MS));
     const health = healthOf({
@@ -187,10 +187,7 @@ export class UnhealthyVmRemover {
   }
 
   /** Resolves to true if a disk is older than the VM itself: an earlier VM of the same name has left it. */
-  async #holdsSomething({
-    metadata: { namespace, creationTimestamp },
-    spec,
-  }: Stored<VirtualMachine>): Promise<boolean> {
+  async #hasOlderDisk({ metadata: { namespace, creationTimestamp }, spec }: Stored<VirtualMachine>): Promise<boolean> {
     for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
       if (metadata?.name === undefined) continue;
       const claim = await ignoreNotFound(

@@ -37,7 +37,7 @@ export function refuseUnkept(stored: Stored, { metadata = {}, spec = {}, status 
   const { uid: _uid, resourceVersion: _version, ...rest } = metadata as { uid?: unknown; resourceVersion?: unknown };
   for (const [path, wanted] of leavesOf({ metadata: rest, spec, status }, [])) {
     const actual = field(stored, ...path);
-    if (storedAs(wanted) !== storedAs(actual)) throw notKept(words(path), wanted, actual);
+    if (storedAs(wanted) !== storedAs(actual)) throw notKept(formatKeys(path), wanted, actual);
   }
 }
 
@@ -64,5 +64,5 @@ function leavesOf(patch: object, path: string[]): Leaf[] {
   });
 }
 
-const words = ([first = '', ...others]: string[]): string =>
+const formatKeys = ([first = '', ...others]: string[]): string =>
   others.reduce((path, key) => (/^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}["${key}"]`), first);

@@ -38,7 +38,7 @@ export interface TransitionContext {
   /** Kept up to date until the activity ends. */
   needs: TransitionNeeds;
   /** Returns whether the change concerns the transition. */
-  takesIn: (change: CacheChange) => boolean;
+  concerns: (change: CacheChange) => boolean;
 }
 
 /** What this worker knows of transitions, which it keeps from one activity to the next. */
@@ -65,14 +65,14 @@ export class TransitionContexts {
     // to be running.
     await this.others.refresh(known.needsFor(resolved).others);
     const needs = known.needsFor(resolved);
-    return { rules: needs.rules, authority, snapshot: this.#fleet, needs, takesIn: known.takesIn };
+    return { rules: needs.rules, authority, snapshot: this.#fleet, needs, concerns: known.concerns };
   }
 
   #begin(id: string): KnownTransition {
     const known = new KnownTransition(this.#cache, this.#fleet, this.others);
     this.#known.set(id, known);
     const unsubscribe = this.#cache.subscribe((change) => {
-      if (Date.now() - known.usedAt <= KEPT_MS) return void known.takesIn(change);
+      if (Date.now() - known.usedAt <= KEPT_MS) return void known.concerns(change);
       unsubscribe();
       this.#known.delete(id);
     });
@@ -112,7 +112,7 @@ class KnownTransition {
   }
 
   /** Applies a change once, whatever reports it first. */
-  readonly takesIn = (change: CacheChange): boolean => {
+  readonly concerns = (change: CacheChange): boolean => {
     if (this.#last?.change !== change) this.#last = { change, isConcerned: this.#concerns(change) };
     return this.#last.isConcerned;
   };

@@ -11,10 +11,15 @@ import { refuseRestored } from '../operations/refuse-restored.ts';
 import type { RunControl } from '../operations/run-control.ts';
 import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
 import { TransitionContexts, type TransitionContext, type TransitionRequest } from './context.ts';
-import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
-import { TOLD, TransitionMethod, type FollowedTransition, type FollowTransitionRequest } from './transition-method.ts';
+import { clearTransitionLabels, type ClearedLabels, type ClearLabelsRequest } from './transition-labels.ts';
+import {
+  REPORTED,
+  TransitionMethod,
+  type FollowedTransition,
+  type FollowTransitionRequest,
+} from './transition-method.ts';
 
 interface PatchRequest extends TransitionRequest {
   /** By `namespace/name`. */
@@ -32,7 +37,7 @@ interface PatchedVms {
 }
 
 interface MachineTypeActivityOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   runs: Pick<RunControl, 'runId'>;
   /** The same as `concurrency`, for short patches that nothing waits for. */
   patchConcurrency: number;
@@ -75,7 +80,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
         const { changes, plan } = await method.carryOut({ ...options, ...pace, cancelRequested }, operationVersion);
         onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
         const { whyOver } = context.authority;
-        return { ...changes, ...pick(plan, TOLD), settled: [...changes.settled, ...plan.failures], whyOver };
+        return { ...changes, ...pick(plan, REPORTED), settled: [...changes.settled, ...plan.failures], whyOver };
       }),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
@@ -87,7 +92,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      */
     patchMachineTypes: async (request: PatchRequest): Promise<PatchedVms> => {
       const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
-      const patch = (vm: string) => patcher.take(vm);
+      const patch = (vm: string) => patcher.execute(vm);
       const outcomes = await forEachConcurrently(request.vms, patch, concurrency, patchConcurrency);
       onPatched?.(patcher.patched);
       const { patched, changes, minVersions } = patcher;
@@ -98,9 +103,9 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
       patchPoolTemplates(client, cache, await contextAt(request), request.pools),
 
     /** Clears the marks of the transition, also once its operation is over or deleted. */
-    clearMarks: async (request: ClearMarksRequest): Promise<ClearedMarks> => {
+    clearTransitionLabels: async (request: ClearLabelsRequest): Promise<ClearedLabels> => {
       await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
-      return clearMarks({ client, cache, others, concurrency }, request);
+      return clearTransitionLabels({ client, cache, others, concurrency }, request);
     },
   };
 }

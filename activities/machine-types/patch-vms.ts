@@ -71,7 +71,7 @@ export class MachineTypePatcher {
   }
 
   /** Returns null if the VM is done or there is nothing to do. Throws transient errors, for the caller to retry. */
-  async take(key: string): Promise<Unpatched | null> {
+  async execute(key: string): Promise<Unpatched | null> {
     let vm = this.#in.cache.vms.get(key);
     const first = vm;
     for (let tries = 1; ; tries++) {
@@ -79,14 +79,14 @@ export class MachineTypePatcher {
       // The worker that continues the operation, if any, does the rest.
       if (this.#in.context.authority.whyHeld() !== null) return null;
       const need = this.#need(vm);
-      if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
+      if (need.need !== 'patch' && need.need !== 'label') return this.#settled(key, need, { vm, first: first! });
       try {
         await this.#write(vm, need);
         return null;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const isLastWord = tries > 1 && !isConflict(error) && !isTransient(error);
-        if (isLastWord || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', message: error.message };
+        const isLast = tries > 1 && !isConflict(error) && !isTransient(error);
+        if (isLast || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', message: error.message };
         const now = await this.#read(vm);
         if (now !== undefined && now.uid !== vm.uid) return null;
         vm = now;
@@ -119,7 +119,7 @@ export class MachineTypePatcher {
     return null;
   }
 
-  async #write(vm: VmView, need: Extract<TransitionNeed, { need: 'patch' | 'mark' }>): Promise<void> {
+  async #write(vm: VmView, need: Extract<TransitionNeed, { need: 'patch' | 'label' }>): Promise<void> {
     const { client, context } = this.#in;
     const { rules, snapshot } = context;
     const { id } = rules.ref;
@@ -129,15 +129,15 @@ export class MachineTypePatcher {
     const group = { from, wanted: wanted ?? null, architecture: vm.architecture, preference: vm.preference };
     const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
     const record = newRecord(vm, vmi, { id, ...nameIn(context), to, at: new Date().toISOString() });
-    const marks = need.need === 'mark' || need.marks;
+    const setsLabel = need.need === 'label' || need.setsLabel;
     // A mark that an earlier transition has left behind no longer has an effect, so it is removed.
-    const leftBehind = vm.transitionMark === null ? undefined : null;
-    const written = await this.#patch(vm, { record, machineType: wanted, mark: marks ? id : leftBehind });
+    const cleared = vm.transitionLabel === null ? undefined : null;
+    const written = await this.#patch(vm, { record, machineType: wanted, label: setsLabel ? id : cleared });
     const isNew = vm.transition?.id !== id;
-    const told = await this.#correct(written, record);
-    if (isNew) this.#count(vm, told);
-    if (marks && (isNew || vm.transition?.vmiType === null))
-      await recordTypeChange(client, vm, told, rules.transition.requestedBy);
+    const actual = await this.#correct(written, record);
+    if (isNew) this.#count(vm, actual);
+    if (setsLabel && (isNew || vm.transition?.vmiType === null))
+      await recordTypeChange(client, vm, actual, rules.transition.requestedBy);
   }
 
   /** Corrects the record if the VM's type is not what the dry run has shown: an undo relies on it. */

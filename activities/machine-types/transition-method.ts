@@ -39,14 +39,14 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
 }
 
 /** What of a plan is told: what the transition has come to, and what else is to be done now. */
-export const TOLD = ['patch', 'pools', 'check', 'unmark', 'counts', 'skipped', 'full'] as const;
+export const REPORTED = ['patch', 'pools', 'check', 'unlabel', 'counts', 'skipped', 'full'] as const;
 
-export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof TOLD)[number]> {
+export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof REPORTED)[number]> {
   /** Why nothing further is done; null if the run continues. */
   whyOver: string | null;
 }
 
-interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places'> {
+interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims'> {
   request: FollowTransitionRequest;
   contexts: TransitionContexts;
   context: TransitionContext;
@@ -86,12 +86,12 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 
   protected isAbout({ change }: Changed): boolean {
-    return this.#context.takesIn(change);
+    return this.#context.concerns(change);
   }
 
   /** Another transition may have ended, too. */
   override concerns(change: CacheChange): boolean {
-    return super.concerns(change) || (change.kind === 'operation' && this.#context.takesIn(change));
+    return super.concerns(change) || (change.kind === 'operation' && this.#context.concerns(change));
   }
 
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
@@ -117,7 +117,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return this.#planNow(look);
   }
 
-  async #planNow({ ended, takes, now }: RunLook): Promise<TransitionPlan> {
+  async #planNow({ ended, mayStart, now }: RunLook): Promise<TransitionPlan> {
     const { request, contexts, onLook } = this.#in;
     const { authority } = this.#context;
     this.#context = await contexts.of(request, authority);
@@ -125,9 +125,9 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       inProgress: this.acting,
       failed: [...request.failed, ...this.#failed],
       maxRestarts: this.#atOnce,
-      takes: takes && request.takes,
+      mayStart: mayStart && request.mayStart,
       isEnding: this.#isEnding,
-      mayTake: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
+      isEligible: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,
     });
     // Which VMs count may change with each look.
@@ -136,24 +136,24 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return plan;
   }
 
-  protected told({ counts }: TransitionPlan): unknown {
+  protected reportOf({ counts }: TransitionPlan): unknown {
     return counts;
   }
 
   /** Marks may stay while VMs are restarted, and are cleared with later ones. */
-  protected override dueAt({ patch, pools, check, failures, unmark, take }: TransitionPlan, now: number): number {
+  protected override dueAt({ patch, pools, check, failures, unlabel, admitted }: TransitionPlan, now: number): number {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
-    const isBusy = this.acting.size + take.length > 0 && unmark.length < MAX_TO_CHANGE;
-    const isWork = patch.length + pools.length + check.length + failures.length + (isBusy ? 0 : unmark.length) > 0;
+    const isBusy = this.acting.size + admitted.length > 0 && unlabel.length < MAX_TO_CHANGE;
+    const isWork = patch.length + pools.length + check.length + failures.length + (isBusy ? 0 : unlabel.length) > 0;
     if (!isWork) return Infinity;
-    const isEnough = Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
+    const isEnough = Math.max(patch.length, unlabel.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
     // What the first look finds is left over from the turn before.
     return isEnough || (isFirst && patch.length > 0) ? now : this.beganAt + TURN_MS;
   }
 
-  protected noted(): Iterable<string> {
-    return this.#context.needs.noted(this.#in.request.turn);
+  protected recorded(): Iterable<string> {
+    return this.#context.needs.recorded(this.#in.request.turn);
   }
 
   protected get limited(): ReadonlySet<string> {

@@ -71,7 +71,7 @@ class Creation<Item extends { name: string }> extends Tally {
     // No pause between the two: VMs that are created at once count each other.
     if (creationBlockedBy(item, owner, this.#made) !== null) {
       this.notWanted.push(name);
-      return 'left';
+      return 'skipped';
     }
     this.#made.add(name);
     try {
@@ -88,7 +88,7 @@ class Creation<Item extends { name: string }> extends Tally {
         return 'done';
       }
       this.nameConflicts.push(name);
-      return 'left';
+      return 'skipped';
     }
   }
 

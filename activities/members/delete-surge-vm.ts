@@ -5,8 +5,8 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { actWithClaim, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import type { IfOwnedOptions, OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
@@ -20,7 +20,7 @@ const PAUSE_MS = 2_000;
  * them. Without a place, it stays.
  */
 export async function deleteSurgeVm(
-  { client, cache, places }: { client: KubeClient; cache: ClusterCache; places: DisruptionClaims },
+  { client, cache, claims }: { client: KubeClient; cache: ClusterCache; claims: DisruptionClaims },
   key: PoolKey,
   vm: OwnedVm,
   isWanted: IfOwnedOptions['isWanted'],
@@ -28,14 +28,14 @@ export async function deleteSurgeVm(
   const at = { namespace: key.namespace, name: vm.name };
   const { vm: now, vmi } = (await liveVmWithVmi({ client, cache }, at)) ?? {};
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
-  if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null) return { left: now?.resourceVersion };
-  const acted = await actInPlace(places, key, { vm: now, vmi }, async ({ lastCheck }) => {
+  if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null) return { skippedAt: now?.resourceVersion };
+  const acted = await actWithClaim(claims, key, { vm: now, vmi }, async ({ lastCheck }) => {
     // If it changes meanwhile, the next plan decides again.
     const options = { propagationPolicy: 'Background', isWanted, lastCheck, tries: 1 } as const;
     const value = await deleteVm({ client, cache }, key, { ...vm, resourceVersion: now.resourceVersion }, options);
     return { isDone: value === 'done', value };
   });
-  if (!(acted instanceof NoPlace)) return acted;
+  if (!(acted instanceof NotAdmitted)) return acted;
   await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
   return 'notWanted';
 }

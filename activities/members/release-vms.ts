@@ -27,8 +27,8 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
      * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
      * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. It loses its record
      * as well: a later pool of the name takes back what a backup has restored, and not what was let go. An extra or
-     * standby VM is none any more, and continues if its pool has paused it. `unmatched`: each only if it still does not
-     * match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     * standby VM becomes an ordinary one, and continues if its pool has paused it. `unmatched`: each only if it still
+     * does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
     releaseVms: async (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> => {
       const tally = new Tally(client, key);

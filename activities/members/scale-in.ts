@@ -35,11 +35,11 @@ import { deleteVm } from './delete-member.ts';
 import { deleteSurgeVm } from './delete-surge-vm.ts';
 
 interface ScaleInOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
 }
 
 /** Creates the activities that delete VMs of an owner, with or without their disks, or halt them first. */
-export function createScaleInActivities({ client, cache, places, concurrency }: ScaleInOptions) {
+export function createScaleInActivities({ client, cache, claims, concurrency }: ScaleInOptions) {
   return {
     /**
      * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
@@ -57,7 +57,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       const isWanted = leaving.recheckFor(keepDisks ? 'deleteKeepingDisks' : 'delete');
       const remove = async (vm: Target): Promise<Acted> => {
         if (cause.because === 'Surge')
-          return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
+          return leaving.record(vm, await deleteSurgeVm({ client, cache, claims }, key, vm, isWanted));
         // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
         const acted = keepDisks
           ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
@@ -68,12 +68,12 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
               isWanted,
               ...ifChanged(vm, cause),
             });
-        return leaving.note(vm, acted);
+        return leaving.record(vm, acted);
       };
       await leaving.each(vms, remove, { most: concurrency, atFirst: concurrency });
       await Promise.all([
-        leaving.tell('Delete'),
-        waitForTermination(cache, key.namespace, members.cache, leaving.left),
+        leaving.recordEvents('Delete'),
+        waitForTermination(cache, key.namespace, members.cache, leaving.gone),
       ]);
       leaving.saw(cache.versionsOf(members.cache));
       return leaving.done();
@@ -94,17 +94,20 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       const halt = async (vm: Target): Promise<Acted> => {
         const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           // One that was marked before keeps its mark, which says why it leaves.
-          const isMarked = cause.because === 'Marked';
-          const mark = isMarked ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
-          const patch = { metadata: { resourceVersion, ...mark }, spec: { running: null, runStrategy: 'Halted' } };
+          const isAnnotated = cause.because === 'Annotated';
+          const annotation = isAnnotated ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
+          const patch = {
+            metadata: { resourceVersion, ...annotation },
+            spec: { running: null, runStrategy: 'Halted' },
+          };
           const at = { namespace: key.namespace, name: vm.name };
           leaving.sawMember(await ignoreNotFound(patchKept(client, VirtualMachines, at, patch)));
         };
         const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
-        return leaving.note(vm, acted);
+        return leaving.record(vm, acted);
       };
       await leaving.each(vms, halt, { most: concurrency });
-      await leaving.tell('Halt');
+      await leaving.recordEvents('Halt');
       return leaving.done();
     },
   };
@@ -150,7 +153,7 @@ class LeavingVms extends Tally {
   readonly #cache: ClusterCache;
   readonly #leaving: Leaving;
   /** VMs that were deleted or halted, or gone before. */
-  readonly left: Target[] = [];
+  readonly gone: Target[] = [];
   #hasCaughtUp = false;
   /** Asks again whether the VMs together are still to leave, by their owner's state at that time. */
   readonly #rechecked = sharedCall(() => this.#recheck());
@@ -202,22 +205,22 @@ class LeavingVms extends Tally {
     return { owner, message: message() };
   }
 
-  note(vm: Target, acted: OwnedActResult): Acted {
+  record(vm: Target, acted: OwnedActResult): Acted {
     if (acted === 'notWanted') {
       this.notWanted.push(vm.name);
-      return 'left';
+      return 'skipped';
     }
     if (acted === 'done') this.acted.push(vm.name);
-    else if (acted.left !== undefined) {
-      this.saw(memberVersions(this.key, acted.left));
-      return 'left';
+    else if (acted.skippedAt !== undefined) {
+      this.saw(memberVersions(this.key, acted.skippedAt));
+      return 'skipped';
     }
-    this.left.push(vm);
+    this.gone.push(vm);
     return 'done';
   }
 
   /** Records Events on their owner, which say why just these leave if users have asked for them. */
-  tell(verb: 'Delete' | 'Halt'): Promise<void> {
+  recordEvents(verb: 'Delete' | 'Halt'): Promise<void> {
     const whys: Partial<Record<RemovalCause['because'], string>> = { Named: BY_NAME, Surge: NOT_NEEDED };
     const message = whys[this.#leaving.cause.because];
     return this.report(verb, message === undefined ? '' : `: ${message}`);

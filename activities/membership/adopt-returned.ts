@@ -55,7 +55,7 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
         const acted = await tally.patch(target, async (owner, vm) => {
           const pool = owner as StoredPool;
           if (!isReturned(pool, vmView(vm))) return null;
-          if (!takesBack(pool, generation) || members.size + adopting.size >= placesOf(pool, role)) {
+          if (!canAdopt(pool, generation) || members.size + adopting.size >= wantedOf(pool, role)) {
             tally.notWanted.push(name);
             return null;
           }
@@ -64,7 +64,7 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
           if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
           return metadataOf(pool, vm, role, client.clock.now());
         });
-        if (acted === 'left') adopting.delete(name);
+        if (acted === 'skipped') adopting.delete(name);
         return acted;
       };
       await tally.each(vms, adopt, { most: concurrency });
@@ -85,12 +85,12 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
   }
 }
 
-const takesBack = (pool: StoredPool, generation: number): boolean =>
+const canAdopt = (pool: StoredPool, generation: number): boolean =>
   pool.metadata.deletionTimestamp === undefined &&
   (pool.metadata.generation ?? 0) === generation &&
   membershipChangeOf(pool) === null;
 
-const placesOf = (pool: StoredPool, role: 'Standby' | null): number =>
+const wantedOf = (pool: StoredPool, role: 'Standby' | null): number =>
   role === null ? wantedReplicas(pool) : standbyRules(pool.spec).replicas;
 
 /**

@@ -12,7 +12,7 @@ import {
 } from '../../decisions/membership/change.ts';
 import {
   isHandover,
-  leftChangeOf,
+  abandonedChangeOf,
   membershipRequestOf,
   type ListedRequest,
 } from '../../decisions/membership/membership-request.ts';
@@ -59,10 +59,10 @@ class ListedRun extends MembersRun {
     const pool = await this.pool();
     if (pool === undefined) return null;
     const found = membershipRequestOf(pool);
-    const left = leftChangeOf(pool, found);
+    const abandoned = abandonedChangeOf(pool, found);
     // What else is asked for, the next plan judges.
-    if (left !== null) await this.#end(left);
-    if (left !== null || found === null || 'fault' in found) return null;
+    if (abandoned !== null) await this.#end(abandoned);
+    if (abandoned !== null || found === null || 'fault' in found) return null;
     const { body, ...rest } = found;
     if (isHandover(body)) return handOver(this, { ...rest, body });
     const listed = { ...rest, body };

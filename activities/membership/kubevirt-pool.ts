@@ -22,9 +22,9 @@ const PAUSE_MS = 300;
 /** The condition by which virt-controller says that a pool is paused. */
 const PAUSED = 'ReplicaPaused';
 
-type Theirs = Stored<KubeVirtPool>;
+type StoredKubeVirtPool = Stored<KubeVirtPool>;
 
-const isConfirmed = (pool: Theirs | undefined): boolean =>
+const isConfirmed = (pool: StoredKubeVirtPool | undefined): boolean =>
   pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
 
 /** Refuses a takeover or a release as it is now. */
@@ -50,18 +50,21 @@ export class KubeVirtPoolOf {
     return new KubeVirtPoolOf(run, resource);
   }
 
-  get(): Promise<Theirs | undefined> {
+  get(): Promise<StoredKubeVirtPool | undefined> {
     return ignoreNotFound(this.#client.get<KubeVirtPool>(this.resource, this.#key));
   }
 
   /** Returns the pool once it is not being deleted, as after a takeover; undefined if there is none. */
-  async staying(): Promise<Theirs | undefined> {
-    const isStaying = (pool: Theirs | undefined): boolean => pool?.metadata.deletionTimestamp === undefined;
+  async staying(): Promise<StoredKubeVirtPool | undefined> {
+    const isStaying = (pool: StoredKubeVirtPool | undefined): boolean => pool?.metadata.deletionTimestamp === undefined;
     const { name } = this.#key;
     return this.#until(isStaying, `KubeVirt pool ${name} is being deleted: run the command again when it is gone`);
   }
 
-  async create(spec: object, { labels, annotations }: { labels?: object; annotations: object }): Promise<Theirs> {
+  async create(
+    spec: object,
+    { labels, annotations }: { labels?: object; annotations: object },
+  ): Promise<StoredKubeVirtPool> {
     const { namespace, name } = this.#key;
     const metadata = { namespace, name, ...(labels && { labels }), annotations };
     return this.#client.create(this.resource, { metadata, spec } as KubeVirtPool);
@@ -71,7 +74,7 @@ export class KubeVirtPoolOf {
    * Pauses the pool and its healing for this request, and returns it. `whyNot` says, right before, why the pool is not
    * the requested one.
    */
-  pause(request: string, whyNot: (pool: Theirs | undefined) => string | null): Promise<Theirs> {
+  pause(request: string, whyNot: (pool: StoredKubeVirtPool | undefined) => string | null): Promise<StoredKubeVirtPool> {
     return retryOnConflict(async () => {
       const pool = await this.get();
       if (pool !== undefined && pausedPoolOf(pool)?.request === request && pool.spec.paused === true) return pool;
@@ -83,7 +86,7 @@ export class KubeVirtPoolOf {
 
   /** Waits until virt-controller says that it has seen the pause, and heals no VM of the pool. */
   async untilPaused(): Promise<void> {
-    if (isConfirmed(await this.get())) await this.#takeConfirmationBack();
+    if (isConfirmed(await this.get())) await this.#resetConfirmation();
     await this.#until(
       isConfirmed,
       `virt-controller has not confirmed within ${TIMEOUT_MS / 1000} s that KubeVirt pool ${this.#key.name} is paused: does it run?`,
@@ -91,7 +94,7 @@ export class KubeVirtPoolOf {
   }
 
   /** What virt-controller said before may be of a pool that was paused, and healed. It looks, and says so again. */
-  async #takeConfirmationBack(): Promise<void> {
+  async #resetConfirmation(): Promise<void> {
     try {
       await retryOnConflict(async () => {
         const { metadata, status } = (await this.get())!;
@@ -108,7 +111,7 @@ export class KubeVirtPoolOf {
   }
 
   /** Gives the pool back what it had before, if it was paused for this request, and unless it `staysPaused`. */
-  resume(request: string, staysPaused: (pool: Theirs) => Promise<boolean>): Promise<void> {
+  resume(request: string, staysPaused: (pool: StoredKubeVirtPool) => Promise<boolean>): Promise<void> {
     return retryOnConflict(async () => {
       const pool = await this.get();
       const before = pool === undefined ? null : pausedPoolOf(pool);
@@ -117,18 +120,21 @@ export class KubeVirtPoolOf {
   }
 
   /** Deletes the pool in this version, and leaves what it owns. */
-  async delete({ metadata: { uid, resourceVersion } }: Theirs): Promise<void> {
+  async delete({ metadata: { uid, resourceVersion } }: StoredKubeVirtPool): Promise<void> {
     const options = { uid, resourceVersion, propagationPolicy: 'Orphan' } as const;
     await ignoreNotFound(this.#client.delete(this.resource, this.#key, options));
   }
 
-  async #patch(patch: object, subresource?: 'status'): Promise<Theirs> {
+  async #patch(patch: object, subresource?: 'status'): Promise<StoredKubeVirtPool> {
     return patchKept<KubeVirtPool>(this.#client, this.resource, this.#key, patch, {
       ...(subresource && { subresource }),
     });
   }
 
-  async #until(isSo: (pool: Theirs | undefined) => boolean, message: string): Promise<Theirs | undefined> {
+  async #until(
+    isSo: (pool: StoredKubeVirtPool | undefined) => boolean,
+    message: string,
+  ): Promise<StoredKubeVirtPool | undefined> {
     const deadline = Date.now() + TIMEOUT_MS;
     for (;;) {
       const pool = await this.get();

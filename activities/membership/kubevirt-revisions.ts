@@ -9,7 +9,7 @@ import { hashOf } from '../../decisions/template/revision.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { MembersRun } from './members-run.ts';
 
-type Theirs = Stored<KubeVirtPool>;
+type StoredKubeVirtPool = Stored<KubeVirtPool>;
 type Revision = KubeObject & { revision: number; data: Record<string, unknown> };
 
 /**
@@ -17,11 +17,11 @@ type Revision = KubeObject & { revision: number; data: Record<string, unknown> }
  * and restarts it. Returns its name, which is that of the template: a user may change the pool before all VMs are its
  * own, and what was labelled until then is of the former template.
  */
-export async function revisionFor({ client }: MembersRun, theirs: Theirs): Promise<string> {
-  const { namespace = '', uid, generation = 1 } = theirs.metadata;
-  const name = `vmpool-${uid}-${hashOf(theirs.spec['virtualMachineTemplate'])}`;
-  const metadata = { namespace, name, ownerReferences: [referenceTo(theirs)] };
-  const made = { metadata, revision: generation, data: theirs.spec };
+export async function revisionFor({ client }: MembersRun, kubeVirtPool: StoredKubeVirtPool): Promise<string> {
+  const { namespace = '', uid, generation = 1 } = kubeVirtPool.metadata;
+  const name = `vmpool-${uid}-${hashOf(kubeVirtPool.spec['virtualMachineTemplate'])}`;
+  const metadata = { namespace, name, ownerReferences: [referenceTo(kubeVirtPool)] };
+  const made = { metadata, revision: generation, data: kubeVirtPool.spec };
   try {
     await client.create<Revision>(ControllerRevisions, made);
   } catch (error) {
@@ -31,7 +31,7 @@ export async function revisionFor({ client }: MembersRun, theirs: Theirs): Promi
 }
 
 /** Returns the names of the revisions whose VMs are as the pool's template makes them now. */
-export async function currentRevisions(run: MembersRun, { spec }: Theirs): Promise<Set<string>> {
+export async function currentRevisions(run: MembersRun, { spec }: StoredKubeVirtPool): Promise<Set<string>> {
   const current = (await revisionsIn(run)).filter(
     ({ data }) => isObject(data) && isSameTemplate(data['virtualMachineTemplate'], spec['virtualMachineTemplate']),
   );
@@ -42,7 +42,7 @@ export async function currentRevisions(run: MembersRun, { spec }: Theirs): Promi
  * Deletes the revisions of a KubeVirt pool that no longer has VMs: they would stay when it is deleted without its
  * VMs, and KubeVirt takes a revision for that of a later pool by its name alone.
  */
-export async function deleteRevisionsOf(run: MembersRun, { metadata: { uid } }: Theirs): Promise<void> {
+export async function deleteRevisionsOf(run: MembersRun, { metadata: { uid } }: StoredKubeVirtPool): Promise<void> {
   const { namespace } = run.key;
   await deleteEach(run, (revision) => isControlledBy(revision, KubeVirtPools, { namespace, uid }));
 }
@@ -62,7 +62,7 @@ export async function deleteOwnRevisions(run: MembersRun): Promise<void> {
  * names them `<pool>-<generation>`, and would take them for those of the new pool. `uidOf`: UID of the KubeVirt pool
  * that has this name now.
  */
-export async function deleteLeftRevisions(
+export async function deleteUnusedRevisions(
   run: MembersRun,
   uidOf: (pool: string) => Promise<string | undefined>,
 ): Promise<void> {

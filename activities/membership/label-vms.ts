@@ -72,8 +72,8 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     const poolNow = sharedCall(() => livePool(client, key));
     const act = async ({ name, uid }: Target): Promise<Acted> => {
       const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name })]);
-      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
-      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'left';
+      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'skipped';
+      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'skipped';
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }));
       if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
         await how.before?.(vm, vmi);
@@ -85,7 +85,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
       const annotations = { ...own.annotations, ...how.vmAnnotations?.(name) };
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
       const stored = await ignoreStale(patchKept(client, VirtualMachines, { namespace, name }, patch));
-      if (stored === undefined) return 'left';
+      if (stored === undefined) return 'skipped';
       done.names.push(name);
       return 'done';
     };
@@ -99,7 +99,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     reason: 'SuccessfulAttach' | 'SuccessfulDetach',
     verb: string,
   ): Promise<ResourceVersions | Acted> {
-    if (names.length === 0) return 'left';
+    if (names.length === 0) return 'skipped';
     const note = `${verb} by hand: ${formatNames(names)}`;
     await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
     return minVersions;

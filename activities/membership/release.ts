@@ -21,10 +21,10 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { KubeVirtPoolOf, refusal } from './kubevirt-pool.ts';
-import { currentRevisions, deleteLeftRevisions, deleteOwnRevisions, revisionFor } from './kubevirt-revisions.ts';
+import { currentRevisions, deleteUnusedRevisions, deleteOwnRevisions, revisionFor } from './kubevirt-revisions.ts';
 import type { MembersRun } from './members-run.ts';
 
-type Theirs = Stored<KubeVirtPool>;
+type StoredKubeVirtPool = Stored<KubeVirtPool>;
 
 /**
  * Moves the VMs of the pool to a KubeVirt pool, which is made unless a takeover has paused it, and continues then if
@@ -36,21 +36,21 @@ export async function release(
   { digest, by }: Pick<FoundRequest, 'digest' | 'by'>,
 ): Promise<MembersReport | null> {
   const kubeVirt = await KubeVirtPoolOf.find(run);
-  const ours = await run.requestedPool(digest);
-  if (ours === undefined) return null;
-  const theirs = await kubeVirt.staying();
+  const droverPool = await run.requestedPool(digest);
+  if (droverPool === undefined) return null;
+  const kubeVirtPool = await kubeVirt.staying();
   const vms = (await ownVms(run)).map(({ vm }) => vm);
-  const message = whyNotReleased(ours, theirs, vms);
+  const message = whyNotReleased(droverPool, kubeVirtPool, vms);
   if (message !== null) throw refusal(message);
-  const change = membershipChangeOf(ours);
+  const change = membershipChangeOf(droverPool);
   if (change === null || change === 'unreadable' || change.kind !== 'release') {
     const at = new Date(run.client.clock.now()).toISOString();
-    await run.write(ours, changeAnnotation({ kind: 'release', by, at }));
+    await run.write(droverPool, changeAnnotation({ kind: 'release', by, at }));
     return null;
   }
-  const isOver = vms.length === 0 && theirs !== undefined && pausedPoolOf(theirs) === null;
-  const newOwner = isOver ? theirs : await newOwnerOf(kubeVirt, run, { ours, theirs, digest });
-  if (!isOver && !(await handBack(run, ours, newOwner, digest))) return null;
+  const isOver = vms.length === 0 && kubeVirtPool !== undefined && pausedPoolOf(kubeVirtPool) === null;
+  const newOwner = isOver ? kubeVirtPool : await newOwnerOf(kubeVirt, run, { droverPool, kubeVirtPool, digest });
+  if (!isOver && !(await handBack(run, droverPool, newOwner, digest))) return null;
   return end(run, kubeVirt, digest);
 }
 
@@ -61,66 +61,76 @@ const ownVms = (run: MembersRun): ReturnType<MembersRun['controlledBy']> =>
 async function newOwnerOf(
   kubeVirt: KubeVirtPoolOf,
   run: MembersRun,
-  { ours, theirs, digest }: { ours: StoredPool; theirs: Theirs | undefined; digest: string },
-): Promise<Theirs> {
+  {
+    droverPool,
+    kubeVirtPool,
+    digest,
+  }: { droverPool: StoredPool; kubeVirtPool: StoredKubeVirtPool | undefined; digest: string },
+): Promise<StoredKubeVirtPool> {
   const { name, namespace } = run.key;
-  if (theirs !== undefined)
+  if (kubeVirtPool !== undefined)
     return kubeVirt.pause(digest, (now) =>
-      now?.metadata.uid === theirs.metadata.uid
+      now?.metadata.uid === kubeVirtPool.metadata.uid
         ? null
         : `KubeVirt pool ${name} was recreated meanwhile: run the command again`,
     );
-  await deleteLeftRevisions(run, async (pool) => {
+  await deleteUnusedRevisions(run, async (pool) => {
     const found = await ignoreNotFound(run.client.get(kubeVirt.resource, { namespace, name: pool }));
     return found?.metadata.uid;
   });
-  const { paused = false, autohealing, ...spec } = toKubeVirtPool(name, ours.spec).spec;
+  const { paused = false, autohealing, ...spec } = toKubeVirtPool(name, droverPool.spec).spec;
   const annotations = pausedAnnotation({ paused, autohealing: autohealing ?? null, request: digest });
-  const { labels } = ours.metadata;
+  const { labels } = droverPool.metadata;
   return kubeVirt.create({ ...spec, paused: true }, { ...(labels && { labels }), annotations });
 }
 
 /** Hands all VMs over. Returns false if that is no longer requested. */
-async function handBack(run: MembersRun, ours: StoredPool, theirs: Theirs, digest: string): Promise<boolean> {
+async function handBack(
+  run: MembersRun,
+  droverPool: StoredPool,
+  kubeVirtPool: StoredKubeVirtPool,
+  digest: string,
+): Promise<boolean> {
   const { name } = run.key;
-  const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;
+  const { virtualMachineTemplate } = toKubeVirtPool(name, droverPool.spec).spec;
   // A user may have changed one of the two templates since the takeover.
-  const isTheirs = isSameTemplate(virtualMachineTemplate, theirs.spec['virtualMachineTemplate']);
-  const newest = isTheirs ? revisionOf(poolTemplate(ours.spec)) : null;
-  const revision = await revisionFor(run, theirs);
+  const isSame = isSameTemplate(virtualMachineTemplate, kubeVirtPool.spec['virtualMachineTemplate']);
+  const newest = isSame ? revisionOf(poolTemplate(droverPool.spec)) : null;
+  const revision = await revisionFor(run, kubeVirtPool);
   const vms = (await ownVms(run)).map(({ vm }) => vm);
   for (const vm of vms) {
-    const message = whyNoMatch(theirs, vm);
+    const message = whyNoMatch(kubeVirtPool, vm);
     if (message !== null) throw refusal(`vm ${vm.metadata.name} ${message}`);
   }
   await run.moveEach(
     vms.map(({ metadata }) => metadata),
-    (read) => releasePatches(ours, theirs, { newest, revision }, read),
+    (read) => releasePatches(droverPool, kubeVirtPool, { newest, revision }, read),
     (now) => membershipRequestOf(now)?.digest === digest,
   );
   for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be released: ${message}`);
   if ((await run.requestedPool(digest)) === undefined) return false;
-  const left = (await ownVms(run)).map(({ vm }) => vm.metadata.name);
-  if (left.length > 0)
+  const remaining = (await ownVms(run)).map(({ vm }) => vm.metadata.name);
+  if (remaining.length > 0)
     throw refusal(
-      `${formatNames(left)} stayed with pool ${name}: run the command again once they are not being deleted`,
+      `${formatNames(remaining)} stayed with pool ${name}: run the command again once they are not being deleted`,
     );
   return true;
 }
 
 /** Lets KubeVirt's pool continue if that changes no VM, and says which it would. */
 async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): Promise<MembersReport | null> {
-  const theirs = await kubeVirt.get();
-  if (theirs === undefined || (await run.requestedPool(digest)) === undefined) return null;
+  const kubeVirtPool = await kubeVirt.get();
+  if (kubeVirtPool === undefined || (await run.requestedPool(digest)) === undefined) return null;
   await deleteOwnRevisions(run);
-  const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
-  const othersThan = async (pool: Theirs): Promise<Vm[]> => restartedByKubeVirt(vms, await currentRevisions(run, pool));
+  const vms = await run.controlledBy(KubeVirtPools, kubeVirtPool.metadata.uid);
+  const othersThan = async (pool: StoredKubeVirtPool): Promise<Vm[]> =>
+    restartedByKubeVirt(vms, await currentRevisions(run, pool));
   await kubeVirt.resume(digest, async (pool) => (await othersThan(pool)).length > 0);
-  const others = await othersThan(theirs);
+  const others = await othersThan(kubeVirtPool);
   const { name } = run.key;
-  const remark =
+  const note =
     `${formatNames(others.map(({ metadata }) => metadata.name))} do not match the template, and KubeVirt would restart them: ` +
     `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it continue`;
   const moved = vms.map(({ vm }) => vm.metadata.name);
-  return { digest, moved, faults: [], ...(others.length === 0 ? {} : { remark }) };
+  return { digest, moved, faults: [], ...(others.length === 0 ? {} : { note }) };
 }

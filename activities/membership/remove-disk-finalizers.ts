@@ -3,14 +3,14 @@ import { controllerOf } from '../../api/objects.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { finishKeepingDisks, isHeld } from '../disks/keep-disks.ts';
+import { finishKeepingDisks, hasDisksFinalizer } from '../disks/keep-disks.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 
 /**
- * Keeps the disks of VMs that are being deleted and that nothing controls any more, as the pool would have, and takes
+ * Keeps the disks of VMs that are being deleted and that no longer have a controller, as the pool would have, and takes
  * drover's finalizer off them.
  */
 export async function removeDiskFinalizers(
@@ -22,9 +22,10 @@ export async function removeDiskFinalizers(
   const unhold = async ({ name, uid }: Target): Promise<Acted> => {
     const vm = await liveVm(client, { namespace: key.namespace, name });
     // This starts no deletion, and only completes a deletion that has begun.
-    if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return 'left';
-    if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return 'left';
-    if ((await livePool(client, key)) === undefined) return 'left';
+    if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !hasDisksFinalizer(vm))
+      return 'skipped';
+    if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return 'skipped';
+    if ((await livePool(client, key)) === undefined) return 'skipped';
     await finishKeepingDisks(client, key, vm, Date.now());
     return 'done';
   };

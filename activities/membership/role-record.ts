@@ -76,11 +76,11 @@ export class RoleRecord {
       const find = async ({ entry }: { entry: RoleEntry }): Promise<Acted> => {
         const vm = await this.#liveVm(entry.vm);
         // One that a backup has brought back is about to be the pool's.
-        const isOurs =
+        const isMember =
           vm !== undefined &&
           (isControlledBy(vm, VirtualMachinePools, this.#key) ||
             (controllerOf(vm) === undefined && vm.metadata.labels?.[POOL_LABEL] === this.#key.name));
-        if (isOurs) found.set(entry, vmView(vm));
+        if (isMember) found.set(entry, vmView(vm));
         return 'done';
       };
       const entries = (status?.roles ?? []).map((entry) => ({ name: entry.vm, entry }));
@@ -145,7 +145,7 @@ export async function setRoles(
       done.push(name);
     };
     const acted = await ifOwned(client, key, { name, uid }, write, { isWanted });
-    return acted === 'done' ? 'done' : 'left';
+    return acted === 'done' ? 'done' : 'skipped';
   };
   outcomeOf(await tryEach(vms, act, { most: concurrency }));
   if (done.length > 0) {

@@ -16,7 +16,7 @@ import type { MembersRun } from './members-run.ts';
 /** How often VMs are looked for that KubeVirt has made meanwhile. */
 const ROUNDS = 5;
 
-type Theirs = Stored<KubeVirtPool>;
+type StoredKubeVirtPool = Stored<KubeVirtPool>;
 type TakeoverRequest = Extract<HandoverRequest, { action: 'takeover' }>;
 
 /** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if it is no longer requested. */
@@ -26,9 +26,13 @@ export async function takeOver(
   { digest }: Pick<FoundRequest, 'digest'>,
 ): Promise<MembersReport | null> {
   const kubeVirt = await KubeVirtPoolOf.find(run);
-  const theirs = await kubeVirt.get();
+  const kubeVirtPool = await kubeVirt.get();
   // Without it, all VMs are here that there are.
-  if (theirs !== undefined && theirs.metadata.uid === request.uid && theirs.metadata.deletionTimestamp === undefined) {
+  if (
+    kubeVirtPool !== undefined &&
+    kubeVirtPool.metadata.uid === request.uid &&
+    kubeVirtPool.metadata.deletionTimestamp === undefined
+  ) {
     try {
       await moveAll(run, kubeVirt, request, digest);
     } catch (error) {
@@ -48,25 +52,25 @@ async function moveAll(
   digest: string,
 ): Promise<void> {
   const { name } = run.key;
-  const isMeant = (now: Theirs | undefined): boolean =>
+  const isMeant = (now: StoredKubeVirtPool | undefined): boolean =>
     now?.metadata.uid === request.uid && now?.metadata.generation === request.generation;
   if ((await run.requestedPool(digest)) === undefined) return;
-  const theirs = await kubeVirt.pause(digest, (now) =>
+  const kubeVirtPool = await kubeVirt.pause(digest, (now) =>
     isMeant(now) ? null : `KubeVirt pool ${name} was changed meanwhile: run the command again`,
   );
   await kubeVirt.untilPaused();
   for (let round = 0; round < ROUNDS; round++) {
     const pool = await run.requestedPool(digest);
-    const vms = await run.controlledBy(KubeVirtPools, theirs.metadata.uid);
+    const vms = await run.controlledBy(KubeVirtPools, kubeVirtPool.metadata.uid);
     if (pool === undefined) return;
-    if (vms.length === 0) return deleteEmptied(run, kubeVirt, theirs, digest);
+    if (vms.length === 0) return deleteEmptied(run, kubeVirt, kubeVirtPool, digest);
     const own = (await run.controlledBy(VirtualMachinePools, run.key.uid)).length;
     const moving = vms.map(({ vm }) => vm);
-    const message = whyNotTakenOver(theirs, moving, { own, wanted: pool.spec.replicas });
+    const message = whyNotTakenOver(kubeVirtPool, moving, { own, wanted: pool.spec.replicas });
     if (message !== null) throw refusal(message);
     await run.moveEach(
       moving.map(({ metadata }) => metadata),
-      (read) => joinPatches(pool, read, theirs.metadata.uid, run.client.clock.now()),
+      (read) => joinPatches(pool, read, kubeVirtPool.metadata.uid, run.client.clock.now()),
       (now) => membershipRequestOf(now)?.digest === digest,
     );
     for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be taken over: ${message}`);
@@ -75,9 +79,14 @@ async function moveAll(
 }
 
 /** Deletes KubeVirt's pool. Refuses if a user has unpaused it: it has made others by then. */
-const deleteEmptied = (run: MembersRun, kubeVirt: KubeVirtPoolOf, theirs: Theirs, digest: string): Promise<void> =>
+const deleteEmptied = (
+  run: MembersRun,
+  kubeVirt: KubeVirtPoolOf,
+  kubeVirtPool: StoredKubeVirtPool,
+  digest: string,
+): Promise<void> =>
   retryOnConflict(async () => {
-    const { uid, name } = theirs.metadata;
+    const { uid, name } = kubeVirtPool.metadata;
     const now = await kubeVirt.get();
     if (now?.metadata.uid !== uid || (await run.requestedPool(digest)) === undefined) return;
     const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);

@@ -11,7 +11,7 @@ import {
 import { KEEP_MS, type FoundNotice } from '../../decisions/notifications/outbox.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-export type NoticeSource = Pick<ClusterCache, 'pools' | 'replicaSets' | 'vmiSets' | 'operations' | 'isLeft'>;
+export type NoticeSource = Pick<ClusterCache, 'pools' | 'replicaSets' | 'vmiSets' | 'operations' | 'isDelegated'>;
 
 /** Characters: hundreds of messages fit into the input of a workflow. */
 const MESSAGE_LENGTH = 400;
@@ -29,7 +29,7 @@ const keyOf = ({ about, type, which }: Notice): string => hashOf(`${about.uid}/$
 export function* noticesIn(cache: NoticeSource, now: number): Generator<Notice> {
   for (const notice of allNotices(cache)) {
     const { about, type, since } = notice;
-    if (about.namespace !== undefined && cache.isLeft(about.namespace)) continue;
+    if (about.namespace !== undefined && cache.isDelegated(about.namespace)) continue;
     const isRecent = noticeRule(type).hasEnd || Date.parse(since) > now - KEEP_MS;
     if (isRecent && dueAt(notice) <= now) yield notice;
   }
@@ -58,14 +58,14 @@ export interface NoticesLook {
 export interface KnownNotices {
   keys: readonly string[];
   receivers: readonly string[];
-  room: number;
+  capacity: number;
 }
 
 /** Compares all that holds with what is known; the oldest first. `now`: milliseconds. */
 export function lookForNotices(
   cache: NoticeSource,
   receivers: readonly Receiver[],
-  { keys, receivers: before, room }: KnownNotices,
+  { keys, receivers: before, capacity }: KnownNotices,
   now: number,
 ): NoticesLook {
   const isKnown = new Set(keys);
@@ -83,7 +83,7 @@ export function lookForNotices(
   }
   fresh.sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
   const names = receivers.map(({ name }) => name);
-  return { began: fresh.slice(0, room), again, ended: [...gone], receivers: names, more: fresh.length > room };
+  return { began: fresh.slice(0, capacity), again, ended: [...gone], receivers: names, more: fresh.length > capacity };
 }
 
 const receiversOf = (notice: Notice, receivers: readonly Receiver[]): string[] => [

@@ -96,7 +96,7 @@ export function createNotificationActivities(options: NotificationOptions) {
     },
 
     /** Counts what was dropped, and records an Event about it. */
-    async tellDropped(receiver: string, { count, first, message }: DroppedNotices): Promise<void> {
+    async reportDropped(receiver: string, { count, first, message }: DroppedNotices): Promise<void> {
       onNotified(receiver, 'Dropped', count);
       log.error('a receiver was not told', { receiver, count, type: first.type, ...first.about, message });
       const others = count === 1 ? '' : `, and ${count - 1} more`;

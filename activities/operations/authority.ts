@@ -76,9 +76,9 @@ export class Authority {
 
   /** Why nothing may be begun that disrupts a VM, by what this worker knows; null if it may be. */
   whyNotNow(): string | null {
-    const held = this.whyHeld();
+    const blocked = this.whyHeld();
     const window = windowAt(this.windows, Date.now());
-    return held !== null || window.open ? held : whyClosed(window);
+    return blocked !== null || window.open ? blocked : whyClosed(window);
   }
 
   /** Whether users have changed or deleted the operation. */

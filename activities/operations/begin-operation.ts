@@ -52,7 +52,7 @@ const MAX_VMS = 10_000;
 export async function begin({ client, cache, runs }: OperationActivityOptions, ref: OperationRef): Promise<Beginning> {
   const workflowId = runs.workflowId(ref);
   const operation = await liveOperation(client, ref);
-  if (operation === undefined || cache.isLeft(ref.namespace ?? '')) return { is: 'missing' };
+  if (operation === undefined || cache.isDelegated(ref.namespace ?? '')) return { is: 'missing' };
   if (operation.status?.completionTime !== undefined) return over(operation);
   const write = (known: StoredOperation, end: ObservedRun['end']) =>
     writeOperationStatus(client, ref, known, { progress: null, end, workflowId });
@@ -64,15 +64,15 @@ export async function begin({ client, cache, runs }: OperationActivityOptions, r
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
   // With caches from before a restore, it would choose VMs that no longer exist.
-  const [noted] = await Promise.all([noteUid(client, operation), cache.noticeRestore()]);
+  const [recorded] = await Promise.all([recordUid(client, operation), cache.noticeRestore()]);
   if (operation.spec.paused === true) {
-    await write(noted, null);
+    await write(recorded, null);
     return { is: 'paused' };
   }
   await cache.catchUp(neededFor(operation), true);
   const input = choose(cache, operation);
-  if ('end' in input) return finish(noted, input.end);
-  await write(noted, null);
+  if ('end' in input) return finish(recorded, input.end);
+  await write(recorded, null);
   return { is: 'run', input };
 }
 
@@ -98,7 +98,7 @@ function endBeforeStart(operation: StoredOperation): ObservedRun['end'] {
 }
 
 /** Notes on the object which UID it has: a copy that a backup restores has another. */
-async function noteUid(client: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
+async function recordUid(client: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
   const { uid, resourceVersion, annotations } = operation.metadata;
   if (annotations?.[UID_ANNOTATION] === uid) return operation;
   const patch = { metadata: { resourceVersion, uid, annotations: { [UID_ANNOTATION]: uid } } };
@@ -137,9 +137,9 @@ function powerInput(cache: ClusterCache, operation: StoredOperation, scope: Oper
   });
   const count = Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
   const { undo } = spec.patch ?? {};
-  const untold = `no VM was touched: none of them has a record of an operation ${undo}`;
+  const noRecord = `no VM was touched: none of them has a record of an operation ${undo}`;
   if (count === 0 && undo !== undefined && status?.startTime === undefined)
-    return { end: { reason: 'NotFound', message: untold } };
+    return { end: { reason: 'NotFound', message: noRecord } };
   const message = `${count} VMs are more than one operation may have: choose fewer by labels`;
   if (count > MAX_VMS || bytesOfNames(chosen) > MAX_BYTES) return { end: { reason: 'TooManyVms', message } };
   const action = spec.action as PowerAction;

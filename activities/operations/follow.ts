@@ -34,18 +34,18 @@ export async function follow(
     stopping,
     (change) => change.kind === 'operation' && isChangeByPeople(change, ref),
   );
-  const left = new AbortController();
+  const stop = new AbortController();
   let [writtenAt, newsAt] = [0, began];
   try {
     for (let isFirst = true; ; isFirst = false) {
       const queriedAt = Date.now();
       const run = await runs.state(ref);
       if (run.is === 'missing') return;
-      if (isFirst) void runs.over(ref, AbortSignal.any([left.signal, signal])).then(() => changes.poke());
+      if (isFirst) void runs.over(ref, AbortSignal.any([stop.signal, signal])).then(() => changes.poke());
       const operation = await knownOperation(client, cache, ref);
       if (run.is === 'running' && run.progress !== null) {
         const steering = steeringOf(operation, run.progress);
-        if (steering !== null) await runs.tell(ref, { ...steering, by: BY_SPEC });
+        if (steering !== null) await runs.signal(ref, { ...steering, by: BY_SPEC });
       }
       const observed = observedOf(run, runs.workflowId(ref));
       const isDue = observed !== null && (observed.end !== null || Date.now() >= writtenAt + GAP_MS);
@@ -61,7 +61,7 @@ export async function follow(
     }
   } finally {
     changes.stop();
-    left.abort();
+    stop.abort();
   }
 }
 

@@ -3,7 +3,7 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 
 /** What Temporal knows of the run of an operation. */
 export type RunState =
-  /** There is none, or no longer, or the API server was restored since: what it has done is not done any more. */
+  /** There is none, or no longer, or the API server was restored since: what it has done is no longer done. */
   | { is: 'missing' }
   /** `progress`: null if no worker answers just now. */
   | {
@@ -27,5 +27,5 @@ export interface RunControl {
   /** Resolves once the run is over, or if that can't be known, or `signal` is aborted. Never rejects. */
   over(ref: OperationRef, signal: AbortSignal): Promise<void>;
   /** Tells it, on behalf of its operation, to pause, resume or abort. One that has ended hears nothing. */
-  tell(ref: OperationRef, what: { signal: 'pause' | 'resume' | 'abort'; by: string; reason: string }): Promise<void>;
+  signal(ref: OperationRef, what: { signal: 'pause' | 'resume' | 'abort'; by: string; reason: string }): Promise<void>;
 }

@@ -11,24 +11,24 @@ import type { OwnerKey } from './owner-key.ts';
  * the API server refuses that. Without the finalizer, Kubernetes deletes what the owner has: it is removed only from a
  * deleted owner that has no member left.
  */
-export function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
-  const { finalizer: ours } = kindOfOwner(key);
-  const what = held ? 'added, and no VM is made before' : 'removed, and nothing else is left';
+export function setFinalizer(client: KubeClient, key: OwnerKey, isSet: boolean): Promise<Done> {
+  const { finalizer: own } = kindOfOwner(key);
+  const what = isSet ? 'added, and no VM is made before' : 'removed, and nothing else is left';
   return doneOrRefused(
-    `the finalizer ${ours} can't be ${what}`,
+    `the finalizer ${own} can't be ${what}`,
     patchOwner(
       client,
       key,
       async ({ metadata: { finalizers: current = [], annotations, deletionTimestamp } }) => {
         const isDeleted = deletionTimestamp !== undefined;
-        if (current.includes(ours) === held || isDeleted === held) return null;
-        if (!held) {
+        if (current.includes(own) === isSet || isDeleted === isSet) return null;
+        if (!isSet) {
           if (await hasMembers(client, key)) return null;
-          return { metadata: { finalizers: current.filter((finalizer) => finalizer !== ours) } };
+          return { metadata: { finalizers: current.filter((finalizer) => finalizer !== own) } };
         }
         // One that a backup has brought along stays: by it, the owner is known to have been restored.
         const uid = annotations?.[UID_ANNOTATION] ?? key.uid;
-        return { metadata: { finalizers: [...current, ours], annotations: { [UID_ANNOTATION]: uid } } };
+        return { metadata: { finalizers: [...current, own], annotations: { [UID_ANNOTATION]: uid } } };
       },
       { tries: Infinity },
     ),

@@ -36,7 +36,7 @@ export interface SeenMember {
  * `notWanted`: the act is no longer wanted. `left`: the act was not possible; holds the version that a later plan must
  * have seen, undefined if the VM no longer exists.
  */
-export type OwnedActResult = 'done' | 'notWanted' | { left: string | undefined };
+export type OwnedActResult = 'done' | 'notWanted' | { skippedAt: string | undefined };
 
 export interface IfOwnedOptions {
   /** This worker's caches, if they may save a call. */
@@ -71,7 +71,7 @@ export async function ifOwned(
     const known = tries === 1 && cache !== undefined ? cachedMember(cache, key, target) : undefined;
     const member = known ?? (await read());
     if (member === undefined || !isMemberOf(key, member) || member.uid !== target.uid || !isSame(member))
-      return { left: member?.resourceVersion };
+      return { skippedAt: member?.resourceVersion };
     if (!(await isWanted(member))) return 'notWanted';
     await act(member);
     return 'done';
@@ -80,7 +80,7 @@ export async function ifOwned(
     return await retryOnConflict(write, retry);
   } catch (error) {
     if (!isConflict(error)) throw error;
-    return { left: (await read())?.resourceVersion };
+    return { skippedAt: (await read())?.resourceVersion };
   }
 }
 

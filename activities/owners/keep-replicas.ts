@@ -12,7 +12,7 @@ export async function keepReplicas(client: KubeClient, key: OwnerKey): Promise<R
   const { minVersions } = await patchOwner(
     client,
     key,
-    ({ replicasLeftOut, spec: { replicas } }) => (replicasLeftOut === true ? { spec: { replicas } } : null),
+    ({ replicasOmitted, spec: { replicas } }) => (replicasOmitted === true ? { spec: { replicas } } : null),
     { fieldManager: REPLICAS_MANAGER },
   );
   return minVersions;

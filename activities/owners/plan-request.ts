@@ -1,6 +1,6 @@
 import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { ToldBatch } from '../../decisions/owners/batch.ts';
+import type { BatchInput } from '../../decisions/owners/batch.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { PoolKey } from './owner-key.ts';
@@ -28,12 +28,12 @@ export interface PlanRequest extends Pick<
   minVersions: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
-  batches: ToldBatch[];
+  batches: BatchInput[];
 }
 
 /** The worker that was to plan has not been told the VMs of a batch: it wants to be asked again, with all of them. */
-export interface ToldTooLittle {
-  untold: true;
+export interface IncompleteInput {
+  incomplete: true;
 }
 
 /** `generation`: of the spec that the plan was made for. */

@@ -25,7 +25,7 @@ export class RequestsSeen {
     cache.subscribe((change) => {
       if (change.kind !== 'pool') return;
       const { before, after } = change;
-      if (after !== undefined) this.#note(after.metadata);
+      if (after !== undefined) this.#remember(after.metadata);
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
         this.#ofPools.delete(before.metadata.uid);
     });
@@ -36,7 +36,7 @@ export class RequestsSeen {
     return this.#ofPools.get(uid) ?? [];
   }
 
-  #note({ uid, annotations }: { uid: string; annotations?: Annotations | undefined }): void {
+  #remember({ uid, annotations }: { uid: string; annotations?: Annotations | undefined }): void {
     const requests = Object.fromEntries(
       Object.entries(annotations ?? {}).filter(([name, text]) => REQUESTS.has(name) && text.length <= LENGTH),
     );

@@ -49,8 +49,8 @@ interface FoundStatus {
 
 /**
  * Writes what a plan has found to the status of a pool or a set, if that is still the status that the plan has seen: a
- * late write, by a worker that was taken for dead, gives way. Writes nothing by which a pause, a halt or a step of the
- * pool ends, unless the pool shows why. Leaves disruption claims as they are, unless all of them are spent: no later
+ * late write, by a worker that was taken for dead, gives way. Writes nothing that would end a pause, a halt or a step
+ * of the pool, unless the pool shows why. Leaves disruption claims as they are, unless all of them are spent: no later
  * plan would write the status for these alone, so they are judged by nothing older than the plan.
  */
 export async function writeOwnerStatus(
@@ -63,7 +63,7 @@ export async function writeOwnerStatus(
   // They have names of the status that they are about: a worker that finds the status written records them again, once.
   const causeOf = ({ request }: OwnerEvent): string =>
     [key.uid, status.writes, ...(request === undefined ? [] : [request.digest])].join('/');
-  const tell = async (): Promise<void> => {
+  const recordEvents = async (): Promise<void> => {
     for (const event of events) await recordEvent(client, key, event, causeOf(event));
   };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
@@ -93,7 +93,7 @@ export async function writeOwnerStatus(
     const written = await client.patch(kindOfOwner(key).resource, key, 'json', patch, {
       subresource: 'status',
     });
-    await tell();
+    await recordEvents();
     return versionsOf(key, written.metadata.resourceVersion);
   };
   const isNext = (before: StoredVmOwner): boolean => (before.status?.writes ?? 0) + 1 === status.writes;
@@ -108,7 +108,7 @@ export async function writeOwnerStatus(
   // The cache may be behind, or the status may be another worker's by now.
   const live = await liveOwner(client, key);
   if (live === undefined) return {};
-  if (live.status?.writes === status.writes) await tell();
+  if (live.status?.writes === status.writes) await recordEvents();
   return isNext(live) ? write(live) : { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
 }
 

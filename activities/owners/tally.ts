@@ -90,13 +90,13 @@ export class Tally {
     const owner = await this.ownerNow();
     const member = owner && (await liveMember(client, key, at));
     this.sawMember(member);
-    if (owner === undefined || member?.metadata.uid !== uid) return 'left';
+    if (owner === undefined || member?.metadata.uid !== uid) return 'skipped';
     const change = await changeOf(owner, member);
-    if (change === null) return 'left';
+    if (change === null) return 'skipped';
     const patch = { metadata: { ...change, resourceVersion: member.metadata.resourceVersion } };
     const written = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
     this.sawMember(written);
-    if (written === undefined) return 'left';
+    if (written === undefined) return 'skipped';
     this.acted.push(name);
     return 'done';
   }

@@ -16,7 +16,7 @@ export interface TryEachOptions {
  * The outcome of an item: `left` unchanged, because there was nothing to do, or changed. What is left does
  * not count as a success: the next plan may want the same again.
  */
-export type Acted = 'done' | 'left';
+export type Acted = 'done' | 'skipped';
 
 /** Type of the failure of housekeeping that was refused; its details have what was. */
 export type RefusedType = 'Refused';
@@ -36,7 +36,7 @@ export function outcomeOf({ count, refused }: Pick<Done, 'count' | 'refused'>): 
       nonRetryable: true,
       details: [refused],
     });
-  return 'left';
+  return 'skipped';
 }
 
 /**

@@ -24,20 +24,20 @@ import type { Done } from '../owners/done.ts';
 import { setFinalizer } from '../owners/finalizer.ts';
 import { keepReplicas } from '../owners/keep-replicas.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
-import { noteUid } from '../owners/note-uid.ts';
 import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
-import type { PlanRequest, Planned, ToldTooLittle } from '../owners/plan-request.ts';
+import type { PlanRequest, Planned, IncompleteInput } from '../owners/plan-request.ts';
+import { recordUid } from '../owners/record-uid.ts';
 import { RequestsSeen } from '../owners/requests-seen.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
+import { BatchCache } from '../rollout/batch-cache.ts';
 import type { Revisions } from '../rollout/revisions.ts';
-import { ToldBatches } from '../rollout/told-batches.ts';
 import { clearNamedRemovals } from './clear-named-removals.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { createStandbyActivities } from './standby/standby.ts';
 
 export interface PoolActivityOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   revisions: Revisions;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
@@ -46,18 +46,18 @@ export interface PoolActivityOptions extends ActivityOptions {
 
 export function createPoolActivities(options: PoolActivityOptions) {
   const { client, cache, revisions, burst, concurrency, onPlanned } = options;
-  const told = new ToldBatches();
+  const batchCache = new BatchCache();
   const requests = new RequestsSeen(cache);
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
      * it writes nothing.
      */
-    async plan(request: PlanRequest): Promise<Planned | ToldTooLittle> {
+    async plan(request: PlanRequest): Promise<Planned | IncompleteInput> {
       const { namespace, name, minVersions, resultUnknown, ...rest } = request;
       if (cache.lost.aborted) throw serverLost();
-      const batches = told.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
-      if (batches === null) return { untold: true };
+      const batches = batchCache.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
+      if (batches === null) return { incomplete: true };
       if (resultUnknown) await cache.vms.relist();
       let reached = await cache.catchUp(minVersions);
       let pool = await knownPool(client, cache, { namespace, name });
@@ -67,7 +67,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion });
         pool = await knownPool(client, cache, { namespace, name });
       }
-      if (pool === undefined || cache.isLeft(namespace)) return { gone: true };
+      if (pool === undefined || cache.isDelegated(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
       const input = { ...snapshotOf(cache, pool), ...rest, batches, burst };
@@ -91,9 +91,9 @@ export function createPoolActivities(options: PoolActivityOptions) {
     ...createLabelActivities(options),
     ...createReturnActivities(options),
 
-    setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),
+    setFinalizer: (key: OwnerKey, isSet: boolean): Promise<Done> => setFinalizer(client, key, isSet),
     keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),
-    noteUid: (key: OwnerKey): Promise<Done> => noteUid(client, key),
+    recordUid: (key: OwnerKey): Promise<Done> => recordUid(client, key),
 
     /** Keeps the pool's template, in case it changes. */
     async createRevision(key: PoolKey): Promise<void> {

@@ -8,8 +8,8 @@ export function changeOf(operation: StoredOperation | undefined): Change | undef
   const { metadata, spec } = operation ?? {};
   if (metadata === undefined || spec?.patch === undefined) return undefined;
   const { patch, requestedBy: by = 'unknown', reason } = spec;
-  const note = { id: metadata.uid, operation: metadata.name, by, ...(reason === undefined ? {} : { reason }) };
+  const record = { id: metadata.uid, operation: metadata.name, by, ...(reason === undefined ? {} : { reason }) };
   const wanted = parseWanted(patch);
   if ('fault' in wanted) throw runRefused(wanted.fault);
-  return { wanted, restarts: patch.restart === true, note };
+  return { wanted, restarts: patch.restart === true, record };
 }

@@ -13,7 +13,7 @@ import type { ChangePowerRequest } from './request.ts';
 import { failedOf, RunMethod, type RunLook } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';
 
-interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'places' | 'note'> {
+interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims' | 'note'> {
   request: ChangePowerRequest;
   authority: Authority;
   /** What `Patch` does. */
@@ -45,12 +45,12 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   }
 
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
-    const { takes, failures } = this.#in.request;
-    if (takes && !isTripped(failedOf(outcomes), this.#limits.maxFailures - failures)) return null;
-    return { stop: 'stopped', message: takes ? 'too many have failed' : 'no further VM may be touched' };
+    const { mayStart, failures } = this.#in.request;
+    if (mayStart && !isTripped(failedOf(outcomes), this.#limits.maxFailures - failures)) return null;
+    return { stop: 'stopped', message: mayStart ? 'too many have failed' : 'no further VM may be touched' };
   }
 
-  protected plan({ ended, takes, now }: RunLook): PowerPlan {
+  protected plan({ ended, mayStart, now }: RunLook): PowerPlan {
     const { request, chosen, authority } = this.#in;
     return planPower({
       action: request.action,
@@ -63,7 +63,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
       restarts: this.#in.change?.restarts === true,
-      takes,
+      mayStart,
       windows: authority.windows,
       order: authority.operation?.spec.order,
       now,
@@ -74,11 +74,11 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     return this.#namespaces.has(namespace);
   }
 
-  protected told(): unknown {
+  protected reportOf(): unknown {
     return [...this.acting].sort();
   }
 
-  protected *noted(): Iterable<string> {
+  protected *recorded(): Iterable<string> {
     const ended = new Set(this.#in.request.ended);
     for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;
   }

@@ -13,14 +13,14 @@ import { preflightPatch, type TriedChange } from './preflight-patch.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
 
 export interface PowerActivityOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   chosenUids: ChosenUids;
   runs: Pick<RunControl, 'runId'>;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-export function createPowerActivities({ client, cache, places, chosenUids, runs, ...options }: PowerActivityOptions) {
+export function createPowerActivities({ client, cache, claims, chosenUids, runs, ...options }: PowerActivityOptions) {
   return {
     /**
      * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure
@@ -40,13 +40,13 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel(async (cancelRequested) => {
         const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
-        const isFresh = has.takes && has.inProgress.length === 0 && has.ended.length === 0;
+        const isFresh = has.mayStart && has.inProgress.length === 0 && has.ended.length === 0;
         const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
         const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
         const chosen = await chosenUids.ofThisRun();
-        const note = `${NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
+        const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
         const change = changeOf(authority.operation);
-        const method = new PowerMethod({ client, cache, places, request, authority, change, chosen, note });
+        const method = new PowerMethod({ client, cache, claims, request, authority, change, chosen, note });
         const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
         const wave = { ...options, ...pace, cache, cancelRequested };
         const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
@@ -55,7 +55,7 @@ export function createPowerActivities({ client, cache, places, chosenUids, runs,
   };
 }
 
-const NOTES: Record<PowerAction, string> = {
+const EVENT_NOTES: Record<PowerAction, string> = {
   Start: ACTION_LABELS.Start.done,
   Stop: ACTION_LABELS.Stop.done,
   Restart: 'Restarted within a disruption budget',

@@ -15,7 +15,7 @@ export interface RunRequest extends SeenByRun {
   /** VMs in progress, as an earlier call has returned them. */
   inProgress: ActedOn[];
   /** Whether further VMs may be taken. */
-  takes: boolean;
+  mayStart: boolean;
   /** After how long news is told, in milliseconds. */
   reportMs: number;
   /** Digest of what the workflow says of the VMs; null if it says nothing yet. */

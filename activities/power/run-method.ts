@@ -8,14 +8,14 @@ import {
   type Verification,
   type VmInProgress,
 } from '../../decisions/power/outcome.ts';
-import type { TakenVm } from '../../decisions/power/plan.ts';
+import type { AdmittedVm } from '../../decisions/power/plan.ts';
 import { isAboutVmi, targetOfVmi } from '../../decisions/power/target.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ofMembers, type Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { disrupt, type WaveOptions } from '../disruption/wave.ts';
 import { isCancelRequested } from '../lib/current-attempt.ts';
@@ -36,7 +36,7 @@ interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
 
 /** What a look has found, in addition to VMs that are acted on, in progress, or have an outcome. */
 interface RunPlan {
-  take: TakenVm[];
+  admitted: AdmittedVm[];
   /** How many VMs something is still to be done to, or waited for. */
   open: number;
   skipped: Skipped[];
@@ -49,7 +49,7 @@ interface RunPlan {
 export interface RunLook {
   ended: ReadonlySet<string>;
   /** Whether further VMs may be taken. */
-  takes: boolean;
+  mayStart: boolean;
   now: number;
 }
 
@@ -82,7 +82,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   protected abstract plan(look: RunLook): Plan | Promise<Plan>;
 
   /** What to report of the plan, in addition to what it skips and waits for. */
-  protected abstract told(plan: Plan): unknown;
+  protected abstract reportOf(plan: Plan): unknown;
 
   /** When others must learn of what was found, though no VM has an outcome; milliseconds since the epoch. */
   protected dueAt(_plan: Plan, _now: number): number {
@@ -93,7 +93,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   protected abstract isAbout(changed: Changed): boolean;
 
   /** VMs that this run may have marked as being acted on, and that it has not reported yet. */
-  protected abstract noted(): Iterable<string>;
+  protected abstract recorded(): Iterable<string>;
 
   /** VMs that count against the limit of a restart, by `namespace/name`. */
   protected abstract get limited(): Chosen | ReadonlySet<string>;
@@ -147,38 +147,38 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return { changes: { settled, inProgress, isOver, digest, minVersions, operationVersion }, plan, idleSince };
   }
 
-  get known(): { begun: { held: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {
+  get known(): { begun: { item: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {
     const begun = this.#in.request.inProgress.map(({ vm, since }) => {
       const one = { ...this.power.begunWith(vm, this.snapshot.vmOf(vm), since), since };
-      return { held: this.#heldOf(one), begun: one };
+      return { item: this.#itemOf(one), begun: one };
     });
-    const names = new Set(begun.map(({ held }) => held.name));
-    return { begun, halfDone: this.#leftOver((key) => names.has(key)) };
+    const names = new Set(begun.map(({ item }) => item.name));
+    return { begun, halfDone: this.#unreported((key) => names.has(key)) };
   }
 
   /** Those that this run has acted on, and not told of: with an attempt that was lost. */
-  #leftOver(isKnown: (key: string) => boolean): PowerVm[] {
-    return [...this.noted()].flatMap((key) => {
+  #unreported(isKnown: (key: string) => boolean): PowerVm[] {
+    return [...this.recorded()].flatMap((key) => {
       const vm = isKnown(key) ? undefined : this.snapshot.vmOf(key);
       if (vm === undefined || !this.power.hasActedOn(vm, this.snapshot.vmiOf(vm))) return [];
-      return [this.#heldOf(this.power.begunWith(key, vm, this.beganAt))];
+      return [this.#itemOf(this.power.begunWith(key, vm, this.beganAt))];
     });
   }
 
-  async turn({ busy, ended, takes }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
-    const leftOver = this.#leftOver((key) => busy.has(key) || ended.has(key));
-    this.acting = new Set([...busy, ...leftOver.map(({ name }) => name)]);
-    const held = this.#in.authority.whyHeld();
-    const plan = await this.plan({ ended, takes: takes && held === null, now });
-    const full = [...plan.full, ...[held, this.#trouble].filter((message) => message !== null)];
-    const digest = digestOf([this.told(plan), plan.skipped, full]);
+  async turn({ busy, ended, mayStart }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
+    const unreported = this.#unreported((key) => busy.has(key) || ended.has(key));
+    this.acting = new Set([...busy, ...unreported.map(({ name }) => name)]);
+    const blocked = this.#in.authority.whyHeld();
+    const plan = await this.plan({ ended, mayStart: mayStart && blocked === null, now });
+    const full = [...plan.full, ...[blocked, this.#trouble].filter((message) => message !== null)];
+    const digest = digestOf([this.reportOf(plan), plan.skipped, full]);
     this.#found = { plan: { ...plan, full }, digest };
     const { request } = this.#in;
     const newsAt = digest === request.digest ? Infinity : this.beganAt + request.reportMs;
     return {
-      next: [...leftOver, ...plan.take.map((taken) => this.#heldOf(taken))],
+      next: [...unreported, ...plan.admitted.map((admitted) => this.#itemOf(admitted))],
       waiting: [],
-      open: plan.open + leftOver.length,
+      open: plan.open + unreported.length,
       whyNot: full.join(', '),
       dueAt: Math.min(this.dueAt(plan, now), newsAt),
       isTimed: plan.opensAt !== null,
@@ -186,24 +186,24 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     };
   }
 
-  begin({ name, taken }: PowerVm, now: number, isNew: boolean): VmInProgress {
+  begin({ name, admitted }: PowerVm, now: number, isNew: boolean): VmInProgress {
     this.acting.add(name);
-    return isNew ? { ...taken, since: now } : this.power.begunWith(name, this.snapshot.vmOf(name), now);
+    return isNew ? { ...admitted, since: now } : this.power.begunWith(name, this.snapshot.vmOf(name), now);
   }
 
-  async take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
-    if (await isCancelRequested()) return new NoPlace('another request has replaced this one');
+  async execute(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
+    if (await isCancelRequested()) return new NotAdmitted('another request has replaced this one');
     try {
-      const outcome = await this.power.take(held, begun);
+      const outcome = await this.power.execute(item, begun);
       this.#trouble = null;
-      return outcome === null || outcome instanceof NoPlace ? outcome : withUid(outcome, begun);
+      return outcome === null || outcome instanceof NotAdmitted ? outcome : withUid(outcome, begun);
     } catch (error) {
       this.#trouble = `the API server fails: ${(error as Error).message}`;
       throw error;
     }
   }
 
-  follow(_held: PowerVm, begun: VmInProgress, now: number): Promise<Followed<PowerOutcome>> {
+  follow(_item: PowerVm, begun: VmInProgress, now: number): Promise<Followed<PowerOutcome>> {
     const { action, by, deadlineMs } = this.#in;
     const verify = (vm: VmView, live: VmiView): Verification => this.verify(vm, live);
     const input = { action, by, snapshot: this.snapshot, deadlineMs, verify, now };
@@ -237,10 +237,10 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return new RunBudget({ keepsAvailable: true, counted, snapshot, inProgress, most, now: Date.now() }).whyNot(vm);
   }
 
-  #heldOf(taken: TakenVm): PowerVm {
+  #itemOf(admitted: AdmittedVm): PowerVm {
     const { action } = this.#in;
-    const { vm: name, uid, vmi = '', pod = null } = taken;
-    return { name, target: isAboutVmi(action) ? targetOfVmi(action, { uid: vmi, pod }) : uid, taken };
+    const { vm: name, uid, vmi = '', pod = null } = admitted;
+    return { name, target: isAboutVmi(action) ? targetOfVmi(action, { uid: vmi, pod }) : uid, admitted };
   }
 }
 

@@ -9,9 +9,9 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
-import type { TakenVm } from '../../decisions/power/plan.ts';
-import { isUntouched, noteOf } from '../../decisions/power/untouched.ts';
-import type { NotedChange } from '../../decisions/views/annotations/noted-change.ts';
+import type { AdmittedVm } from '../../decisions/power/plan.ts';
+import { isUntouched, newPowerRecord } from '../../decisions/power/untouched.ts';
+import type { RecordedChange } from '../../decisions/views/annotations/recorded-change.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
@@ -19,8 +19,8 @@ import type { ClusterAccess } from '../cache/access.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { VmChanger, type Change } from '../changes/vm-changer.ts';
 import { References } from '../configuration/references.ts';
+import { doWithClaim, NO_CLAIM, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { doInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { callSubresource } from '../disruption/call-subresource.ts';
 import { Migrations } from '../disruption/migrations.ts';
@@ -46,11 +46,11 @@ const EVENT_REASONS = {
 } as const;
 
 export interface VmPowerOptions extends ClusterAccess {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   action: PowerAction;
   /** UID or ID of what the VMs are acted on for: noted on them. */
   by: string;
-  /** See `PowerNote`. */
+  /** See `PowerRecord`. */
   turn?: number;
   /** What `Patch` does; absent for any other action. */
   change?: Change | undefined;
@@ -66,7 +66,7 @@ export interface PowerVm {
   name: string;
   /** UID that it was chosen by: of its VMI for a restart, else of the VM. */
   target: string;
-  taken: TakenVm;
+  admitted: AdmittedVm;
 }
 
 /** A VM and its pool, if a pool of drover's owns it. */
@@ -113,46 +113,46 @@ export class VmPower {
   hasActedOn(vm: VmView, vmi: VmiView | undefined): boolean {
     const isPowered = vm.power?.by === this.#in.by && !isUntouched(vm.power, vm, vmi);
     if (this.#in.action !== 'Patch') return isPowered;
-    const noted = this.#noted(vm);
-    return noted !== undefined && (isPowered || noted.vmi === undefined || noted.vmi !== liveVmi(vmi)?.uid);
+    const change = this.#recordedChange(vm);
+    return change !== undefined && (isPowered || change.vmi === undefined || change.vmi !== liveVmi(vmi)?.uid);
   }
 
-  #noted({ changes }: VmView): NotedChange | undefined {
+  #recordedChange({ changes }: VmView): RecordedChange | undefined {
     return changes.find(({ id }) => id === this.#in.by);
   }
 
   /** Returns what was noted on the VM for that; without a note, it is another VM. */
   begunWith(key: string, vm: VmView | undefined, since: number): VmInProgress {
     if (vm?.power?.by === this.#in.by) return { vm: key, uid: vm.uid, ...vm.power };
-    return { vm: key, uid: vm !== undefined && this.#noted(vm) !== undefined ? vm.uid : '', since };
+    return { vm: key, uid: vm !== undefined && this.#recordedChange(vm) !== undefined ? vm.uid : '', since };
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
-  async take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+  async execute(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
     const { since, wasDown } = begun;
     const failed = ({ message }: Error): PowerOutcome => ({
-      vm: held.name,
+      vm: item.name,
       end: 'Failed',
       message,
       since,
       ...(wasDown === true && { wasDown }),
     });
-    return actOnVm<PowerOutcome | NoPlace | null, PowerOutcome>(
-      () => this.#take(held, begun),
+    return actOnVm<PowerOutcome | NotAdmitted | null, PowerOutcome>(
+      () => this.#executeOnce(item, begun),
       failed,
       (tries) => TRY_AGAIN_MS * tries,
     );
   }
 
-  async #take(held: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NoPlace | null> {
+  async #executeOnce(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
     const { action } = this.#in;
-    const live = await this.#read(held.name);
+    const live = await this.#read(item.name);
     if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) {
       // By an earlier attempt of this activity, or by a call whose answer was lost.
       this.#hasDone({ vms: live.vm.resourceVersion });
       return null;
     }
-    return action === 'Patch' ? this.#change(held, live, begun) : this.#power(action, held, live, begun);
+    return action === 'Patch' ? this.#change(item, live, begun) : this.#power(action, item, live, begun);
   }
 
   async #power(
@@ -160,45 +160,46 @@ export class VmPower {
     { name: key, target }: PowerVm,
     live: PooledVm | undefined,
     begun: VmInProgress,
-  ): Promise<NoPlace | null> {
+  ): Promise<NotAdmitted | null> {
     const message = this.#whyNot(action, target, live);
     if (message !== null) return this.#refused(key, message);
     const { stored, vm, vmi } = live!;
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     const done = await this.#act(action, live!, begun);
-    if (done instanceof NoPlace) return this.#refused(vm.owner?.uid ?? key, done.whyNot);
+    if (done instanceof NotAdmitted) return this.#refused(vm.owner?.uid ?? key, done.whyNot);
     this.#hasDone(done);
-    await this.#tell(action, vm);
+    await this.#recordEvent(action, vm);
     return null;
   }
 
   /** Changes the VM, unless it was done before, and restarts it if it is to be restarted for that. */
   async #change(
-    held: PowerVm,
+    item: PowerVm,
     live: PooledVm | undefined,
     begun: VmInProgress,
-  ): Promise<PowerOutcome | NoPlace | null> {
-    const { name: key } = held;
-    if (live !== undefined && this.#noted(live.vm) !== undefined) return this.#restartFor(held, live.vm, begun);
-    const message = this.#whyNot('Patch', held.target, live);
+  ): Promise<PowerOutcome | NotAdmitted | null> {
+    const { name: key } = item;
+    if (live !== undefined && this.#recordedChange(live.vm) !== undefined)
+      return this.#restartFor(item, live.vm, begun);
+    const message = this.#whyNot('Patch', item.target, live);
     if (message !== null) return this.#refused(key, message);
     const changed = await this.#changer!.change(live!);
-    if (changed instanceof NoPlace) return this.#refused(key, changed.whyNot);
+    if (changed instanceof NotAdmitted) return this.#refused(key, changed.whyNot);
     if (changed.is === 'nothing') return { vm: key, end: 'Gone', message: 'it has it already' };
-    if (changed.is === 'left') return { vm: key, end: 'Left', message: changed.message };
+    if (changed.is === 'skipped') return { vm: key, end: 'Left', message: changed.message };
     this.#hasDone({ vms: changed.vm.resourceVersion });
-    await this.#tell('Patch', changed.vm);
-    return this.#restartFor(held, changed.vm, begun);
+    await this.#recordEvent('Patch', changed.vm);
+    return this.#restartFor(item, changed.vm, begun);
   }
 
-  async #restartFor(held: PowerVm, vm: VmView, begun: VmInProgress): Promise<NoPlace | null> {
-    const target = this.#noted(vm)?.vmi;
+  async #restartFor(item: PowerVm, vm: VmView, begun: VmInProgress): Promise<NotAdmitted | null> {
+    const target = this.#recordedChange(vm)?.vmi;
     if (target === undefined) return null;
     const isObserved = await waitForObservedGeneration(this.#in.cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
-    if (!isObserved) return this.#refused(held.name, 'KubeVirt has not observed its spec');
-    const live = await this.#read(held.name);
+    if (!isObserved) return this.#refused(item.name, 'KubeVirt has not observed its spec');
+    const live = await this.#read(item.name);
     if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) return null;
-    return this.#power('Restart', { ...held, target }, live, begun);
+    return this.#power('Restart', { ...item, target }, live, begun);
   }
 
   /** Why this is not to be done to the VM, as it is now; null if it is. */
@@ -211,16 +212,16 @@ export class VmPower {
     return this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
   }
 
-  #refused(budget: string, message: string): NoPlace {
-    this.#refusals.note(budget, message);
-    return new NoPlace(message);
+  #refused(budget: string, message: string): NotAdmitted {
+    this.#refusals.add(budget, message);
+    return new NotAdmitted(message);
   }
 
   #hasDone(seen: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, seen);
   }
 
-  #tell(action: PowerAction, vm: VmView): Promise<void> {
+  #recordEvent(action: PowerAction, vm: VmView): Promise<void> {
     const { client, note } = this.#in;
     return recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
   }
@@ -230,16 +231,16 @@ export class VmPower {
     action: Exclude<PowerAction, 'Patch'>,
     { vm, vmi, owner }: PooledVm,
     begun: VmInProgress,
-  ): Promise<ResourceVersions | NoPlace> {
-    const { client, places } = this.#in;
+  ): Promise<ResourceVersions | NotAdmitted> {
+    const { client, claims } = this.#in;
     const key = owner?.pool.metadata ?? null;
-    if (action === 'Migrate') return this.#migrate(key, await this.#note(vm, vmi, begun, NO_PLACE), vmi!, begun);
-    const act = async (place: Place): Promise<ResourceVersions> => {
-      const noted = await this.#note(vm, vmi, begun, place);
-      if (action !== 'Restart') return orRefused(callSubresource(client, noted, ACTION_LABELS[action].verb));
-      return orRefused(restartVm(client, noted, vmi!, { ...place, seen: noted.resourceVersion }));
+    if (action === 'Migrate') return this.#migrate(key, await this.#annotate(vm, vmi, begun, NO_CLAIM), vmi!, begun);
+    const act = async (claim: Claim): Promise<ResourceVersions> => {
+      const annotated = await this.#annotate(vm, vmi, begun, claim);
+      if (action !== 'Restart') return orRefused(callSubresource(client, annotated, ACTION_LABELS[action].verb));
+      return orRefused(restartVm(client, annotated, vmi!, { ...claim, seen: annotated.resourceVersion }));
     };
-    return doInPlace(places, action === 'Restart' ? key : null, { vm, vmi }, act);
+    return doWithClaim(claims, action === 'Restart' ? key : null, { vm, vmi }, act);
   }
 
   /**
@@ -251,18 +252,20 @@ export class VmPower {
     vm: VmView,
     vmi: VmiView,
     { migration: attempt }: VmInProgress,
-  ): Promise<ResourceVersions | NoPlace> {
+  ): Promise<ResourceVersions | NotAdmitted> {
     if (attempt === undefined || (vmi.evacuation?.attempt ?? 0) >= attempt)
-      return new NoPlace('another migration of it has just ended');
+      return new NotAdmitted('another migration of it has just ended');
     const begun = await new Migrations({ ...this.#in, key }).begin({ purpose: 'operation', vm, vmi, attempt });
-    return begun instanceof NoPlace ? begun : { ...begun, vms: vm.resourceVersion };
+    return begun instanceof NotAdmitted ? begun : { ...begun, vms: vm.resourceVersion };
   }
 
   /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */
-  async #note(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Place): Promise<VmView> {
+  async #annotate(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Claim): Promise<VmView> {
     const { client, cache } = this.#in;
     const { namespace, name, uid, resourceVersion } = vm;
-    const annotations = { [POWER_ANNOTATION]: JSON.stringify(noteOf(pick(this.#in, ['by', 'turn']), begun, vm, vmi)) };
+    const annotations = {
+      [POWER_ANNOTATION]: JSON.stringify(newPowerRecord(pick(this.#in, ['by', 'turn']), begun, vm, vmi)),
+    };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     return cache.vmView(
       await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, { lastCheck }),

@@ -40,7 +40,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
       const reached = await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, { kind, namespace, name });
-      if (set === undefined || cache.isLeft(request.namespace)) return { gone: true };
+      if (set === undefined || cache.isDelegated(request.namespace)) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
       const plan = planned({ kind, namespace, name }, () => planOf({ ...request, now }, set), onPlanned);
       const key = { kind, namespace, name, uid };

@@ -23,11 +23,11 @@ export async function recordUpdates(
   }
   const failed = outcomes.filter(({ end }) => end === 'Failed');
   if (failed.length === 0) return;
-  const words = failed.map(({ vm, message }) => `${vm}: ${message}`).join('; ');
+  const failures = failed.map(({ vm, message }) => `${vm}: ${message}`).join('; ');
   await recordEvent(client, pool.metadata, {
     type: 'Warning',
     reason: 'FailedUpdate',
     action,
-    note: `Could not bring VMs to revision ${revision}: ${words}`,
+    note: `Could not bring VMs to revision ${revision}: ${failures}`,
   });
 }

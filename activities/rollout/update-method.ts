@@ -5,8 +5,8 @@ import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
-import { roomToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
-import { needsRoom } from '../../decisions/rollout/turns/room.ts';
+import { needsBudget } from '../../decisions/rollout/turns/needs-budget.ts';
+import { remainingToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -15,7 +15,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import type { UpdateRequest } from './update-request.ts';
@@ -72,14 +72,14 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return hasFailed ? { stop: 'stopped', message: 'more VMs have failed than maxFailures allows' } : null;
   }
 
-  get known(): { begun: { held: BatchVm; begun: Begun }[]; halfDone: BatchVm[] } {
+  get known(): { begun: { item: BatchVm; begun: Begun }[]; halfDone: BatchVm[] } {
     const { vms, revision } = this.#request;
     const known = new Map(this.#request.begun.map((one) => [one.vm, one]));
     // What has drifted is looked at by who acts on it.
     const queue = { vmiOf: this.#vmiOf, hasDrift: () => true };
-    const isHalfDone = (held: BatchVm): boolean =>
-      !known.has(held.name) && !isQueued(held, revision, this.#vmOf(held.name), queue);
-    const begunOf = (held: BatchVm) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : []);
+    const isHalfDone = (item: BatchVm): boolean =>
+      !known.has(item.name) && !isQueued(item, revision, this.#vmOf(item.name), queue);
+    const begunOf = (item: BatchVm) => (known.has(item.name) ? [{ item, begun: known.get(item.name)! }] : []);
     return { begun: vms.flatMap(begunOf), halfDone: vms.filter(isHalfDone) };
   }
 
@@ -99,12 +99,12 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
     const vmiOf = this.#vmiOf;
     const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
-    let room = isFull ? 0 : new DisruptionBudget({ pool, vms: vms(), vmiOf, acting: busy, now }).left;
-    let toStep = roomToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
-    const next = waiting.filter((held) => {
-      const [costs, advances] = [this.#costs(held), this.#advances(held)];
-      if ((costs && room <= 0) || (advances && toStep <= 0)) return false;
-      room -= Number(costs);
+    let remaining = isFull ? 0 : new DisruptionBudget({ pool, vms: vms(), vmiOf, acting: busy, now }).remaining;
+    let toStep = remainingToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
+    const next = waiting.filter((item) => {
+      const [costs, advances] = [this.#costs(item), this.#advances(item)];
+      if ((costs && remaining <= 0) || (advances && toStep <= 0)) return false;
+      remaining -= Number(costs);
       toStep -= Number(advances);
       return true;
     });
@@ -117,9 +117,9 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return vm !== undefined && isRegular(vm) && vm.revision !== this.#request.revision;
   }
 
-  #costs(held: BatchVm): boolean {
-    const vm = this.#vmOf(held.name);
-    return vm !== undefined && needsRoom(held, vm, this.#vmiOf(vm));
+  #costs(item: BatchVm): boolean {
+    const vm = this.#vmOf(item.name);
+    return vm !== undefined && needsBudget(item, vm, this.#vmiOf(vm));
   }
 
   begin({ name, wasDown }: BatchVm, now: number, isNew: boolean): Begun {
@@ -136,27 +136,27 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     };
   }
 
-  async take(held: BatchVm, _begun: Begun, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
+  async execute(item: BatchVm, _begun: Begun, aside: Aside): Promise<UpdateOutcome | NotAdmitted | null> {
     // It is made again by the batch.
-    if (held.act === 'replace') return null;
-    const outcome = await this.#in.updater.take(held, aside);
-    if (outcome instanceof NoPlace) this.#refusals.note(OWN_BUDGET, outcome.whyNot);
+    if (item.act === 'replace') return null;
+    const outcome = await this.#in.updater.execute(item, aside);
+    if (outcome instanceof NotAdmitted) this.#refusals.add(OWN_BUDGET, outcome.whyNot);
     else this.#refusals.forget(OWN_BUDGET);
     return outcome;
   }
 
   /** Writes only to a VMI that has taken a live update: the revision that it now runs. */
-  async follow(held: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
+  async follow(item: BatchVm, begun: Begun, now: number): Promise<Followed<UpdateOutcome>> {
     const { expanded, template, updater } = this.#in;
     const { revision, minReadyMs, deadlineMs } = this.#request;
-    const vm = this.#vmOf(held.name);
+    const vm = this.#vmOf(item.name);
     const vmiOf = this.#vmiOf;
     const expansion = expanded && { of: template, to: expanded };
-    const progress = progressOf({ held, revision, vm, vmiOf, expansion, minReadyMs, now });
+    const progress = progressOf({ item, revision, vm, vmiOf, expansion, minReadyMs, now });
     const updated = progress.state === 'applied' ? liveVmi(vmiOf(vm!)) : undefined;
     if (updated !== undefined) await updater.label(updated, true);
-    const deadline = this.#countsFrom(held, begun, vm, now) + deadlineMs;
-    const outcome = outcomeOf(held, begun, progress, now >= deadline);
+    const deadline = this.#countsFrom(item, begun, vm, now) + deadlineMs;
+    const outcome = outcomeOf(item, begun, progress, now >= deadline);
     const until = progress.state === 'waiting' ? progress.until : undefined;
     return { outcome, isLate: outcome?.end === 'Failed', times: [deadline, ...(until === undefined ? [] : [until])] };
   }

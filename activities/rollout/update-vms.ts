@@ -4,8 +4,8 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
+import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { NoPlace } from '../disruption-budget/in-place.ts';
 import { disrupt } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
@@ -21,7 +21,7 @@ import { VmUpdater } from './vm-updater.ts';
 const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
 
 interface UpdateActivityOptions extends ActivityOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   revisions: Revisions;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
@@ -59,18 +59,18 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
       const prepared = await prepare(request);
       if ('outcomes' in prepared) return prepared;
       const { updater, pool } = prepared;
-      const take = async (held: BatchVm): Promise<UpdateOutcome | null> => {
-        const deferred = (message: string) => ({ vm: held.name, end: 'Deferred' as const, message });
+      const remove = async (item: BatchVm): Promise<UpdateOutcome | null> => {
+        const deferred = (message: string) => ({ vm: item.name, end: 'Deferred' as const, message });
         try {
-          const outcome = await updater.take(held, (wait) => wait);
-          return outcome instanceof NoPlace ? deferred(outcome.whyNot) : outcome;
+          const outcome = await updater.execute(item, (wait) => wait);
+          return outcome instanceof NotAdmitted ? deferred(outcome.whyNot) : outcome;
         } catch (error) {
           if (!isLastingFailure(error)) throw error;
           return { ...deferred(`the API server fails: ${error.message}`), isOwn: true };
         }
       };
       const vms = request.vms.filter(({ act }) => act === 'replace');
-      const outcomes = await forEachConcurrently(vms, take, concurrency);
+      const outcomes = await forEachConcurrently(vms, remove, concurrency);
       await recordUpdates(client, pool, request.revision, outcomes);
       return { outcomes, minVersions: updater.minVersions };
     },

@@ -89,12 +89,12 @@ export class VmTargets {
   }
 
   /** As the API server has them now. */
-  async live(held: BatchVm): Promise<Look | undefined> {
-    const at = { namespace: this.#in.key.namespace, name: held.name };
+  async live(item: BatchVm): Promise<Look | undefined> {
+    const at = { namespace: this.#in.key.namespace, name: item.name };
     const [pool, live] = await Promise.all([this.#livePool(), liveVmWithVmi(this.#in, at)]);
     if (pool === undefined || live === undefined) return undefined;
     const { stored: vm, vm: view, vmi: own } = live;
-    const right = held.setsRight === true ? await this.#correctVm(pool, live) : undefined;
+    const right = item.setsRight === true ? await this.#correctVm(pool, live) : undefined;
     const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
     return { pool, vm, view, own, vmi, right, seen: view.resourceVersion };
   }
@@ -103,10 +103,10 @@ export class VmTargets {
    * As this worker's caches have them, in a pool that was just read: what is written to a VM fails if the VM has
    * changed since. Read after all if the caches are behind, or lack something that is to be changed.
    */
-  async ofPool(held: BatchVm, pool: StoredPool): Promise<Look | undefined> {
-    const { view, vmi } = this.cached(held) ?? {};
+  async ofPool(item: BatchVm, pool: StoredPool): Promise<Look | undefined> {
+    const { view, vmi } = this.cached(item) ?? {};
     const isBehind = view === undefined || view.hasVmi !== (vmi !== undefined);
-    if (isBehind || held.setsRight === true || !(await this.#isWhole(view))) return this.live(held);
+    if (isBehind || item.setsRight === true || !(await this.#isWhole(view))) return this.live(item);
     return { pool, vm: vmOf(view), view, own: vmi, vmi, right: undefined };
   }
 
@@ -192,9 +192,9 @@ export class VmTargets {
     const template = await revisions.expanded(key, revision);
     if (template === undefined) return undefined;
     const { spec } = vmFromTemplate(pool, template, this.#numberOf(vm));
-    const [ours, theirs] = [made.spec['template'] as Json, spec['template'] as Json];
-    const metadata = { ...(theirs['metadata'] as Json), labels: field(ours, 'metadata', 'labels') };
-    return { ...made, spec: { ...spec, template: { ...theirs, metadata } } };
+    const [desired, live] = [made.spec['template'] as Json, spec['template'] as Json];
+    const metadata = { ...(live['metadata'] as Json), labels: field(desired, 'metadata', 'labels') };
+    return { ...made, spec: { ...spec, template: { ...live, metadata } } };
   }
 
   #numberOf({ name }: VmView): number {

@@ -8,7 +8,7 @@ import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
-import { roomToStep } from '../../decisions/rollout/turns/on-record.ts';
+import { remainingToStep } from '../../decisions/rollout/turns/on-record.ts';
 import { recheckMigration, recheckVm, whyExcessive, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
@@ -18,8 +18,8 @@ import { ActRefused, isConflict } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
+import { actWithClaim, NO_CLAIM, NotAdmitted, notDone, type Acted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { actInPlace, NO_PLACE, NoPlace, notDone, type Acted, type Place } from '../disruption-budget/in-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { Aside } from '../disruption/method.ts';
 import { Migrations } from '../disruption/migrations.ts';
@@ -36,7 +36,7 @@ import { vmiMetadataPatch } from './vmi-metadata.ts';
 const OBSERVED_WITHIN_MS = 10_000;
 
 interface VmUpdaterOptions extends VmTargetsOptions {
-  places: DisruptionClaims;
+  claims: DisruptionClaims;
   rollout: string;
   startedAt: number;
   /** Resolved once the template is kept: before that, no VM is brought to it. */
@@ -50,9 +50,9 @@ type Outcome = UpdateOutcome | 'again' | null;
 type ToDo = Extract<Recheck, { need: 'act' }>;
 
 /** Reports whether the VM that is to be replaced is gone already, or goes: only its replacement is left to be made. */
-const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =>
+const isGoing = (key: PoolKey, item: BatchVm, vm: VmView | undefined): boolean =>
   vm === undefined ||
-  (vm.uid === held.uid && isOwnedBy(vm, 'VirtualMachinePool', key) && vm.deleting && !vm.removing && !vm.keepsDisks);
+  (vm.uid === item.uid && isOwnedBy(vm, 'VirtualMachinePool', key) && vm.deleting && !vm.removing && !vm.keepsDisks);
 
 /** What the API server or KubeVirt refuses. */
 const REFUSED: Partial<Record<UpdateAct, string>> = {
@@ -62,7 +62,7 @@ const REFUSED: Partial<Record<UpdateAct, string>> = {
 
 const gone = ({ name }: BatchVm): UpdateOutcome => ({ vm: name, end: 'Gone' });
 const deferred = ({ name }: BatchVm, message: string): UpdateOutcome => ({ vm: name, end: 'Deferred', message });
-const ownDeferred = (held: BatchVm, message: string): UpdateOutcome => ({ ...deferred(held, message), isOwn: true });
+const ownDeferred = (item: BatchVm, message: string): UpdateOutcome => ({ ...deferred(item, message), isOwn: true });
 
 /** Brings the VMs of one batch to their revision. */
 export class VmUpdater {
@@ -90,98 +90,98 @@ export class VmUpdater {
    * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
    * Its first look is at this worker's caches: what was right by them is looked at again in its place in the budget.
    */
-  async take(held: BatchVm, aside: Aside): Promise<UpdateOutcome | NoPlace | null> {
+  async execute(item: BatchVm, aside: Aside): Promise<UpdateOutcome | NotAdmitted | null> {
     let tries = 0;
-    const take = async (): Promise<UpdateOutcome | NoPlace | null> => {
-      if (held.act === 'migrate') return this.#migrate(held);
-      let outcome = await this.#take(held, aside, tries++);
+    const execute = async (): Promise<UpdateOutcome | NotAdmitted | null> => {
+      if (item.act === 'migrate') return this.#migrate(item);
+      let outcome = await this.#executeOnce(item, aside, tries++);
       // Meanwhile, the VM may have left its pool, or may have come up and need a place.
-      while (outcome === 'again') outcome = await this.#take(held, aside, tries++);
+      while (outcome === 'again') outcome = await this.#executeOnce(item, aside, tries++);
       return outcome;
     };
-    return actOnVm<UpdateOutcome | NoPlace | null, UpdateOutcome>(take, (error) => {
-      if (isConflict(error)) return deferred(held, error.message);
+    return actOnVm<UpdateOutcome | NotAdmitted | null, UpdateOutcome>(execute, (error) => {
+      if (isConflict(error)) return deferred(item, error.message);
       return error instanceof ActRefused && error.reason === 'DiskHeld'
-        ? ownDeferred(held, error.message)
-        : { vm: held.name, end: 'Failed', message: `${REFUSED[held.act] ?? ''}${error.message}` };
+        ? ownDeferred(item, error.message)
+        : { vm: item.name, end: 'Failed', message: `${REFUSED[item.act] ?? ''}${error.message}` };
     });
   }
 
   /** Begins to migrate a VM whose pod lacks something of the revision. */
-  async #migrate(held: BatchVm): Promise<UpdateOutcome | NoPlace | null> {
-    const look = await this.#targets.live(held);
-    if (look === undefined) return gone(held);
+  async #migrate(item: BatchVm): Promise<UpdateOutcome | NotAdmitted | null> {
+    const look = await this.#targets.live(item);
+    if (look === undefined) return gone(item);
     const { pool, view: vm, own } = look;
-    this.#note({ vms: vm.resourceVersion, vmis: own?.resourceVersion });
-    const todo = recheckMigration({ ...this.#in, held, vm, vmi: own, pool, now: Date.now() });
-    if (todo.need === 'gone') return gone(held);
-    if (todo.need === 'deferred') return deferred(held, todo.message);
+    this.#raiseMinVersions({ vms: vm.resourceVersion, vmis: own?.resourceVersion });
+    const todo = recheckMigration({ ...this.#in, item, vm, vmi: own, pool, now: Date.now() });
+    if (todo.need === 'gone') return gone(item);
+    if (todo.need === 'deferred') return deferred(item, todo.message);
     if (todo.need === 'nothing') return null;
-    const message = whyExcessive(held, await this.#targets.needOf(pool, vm, todo.vmi), pool);
-    if (message !== null) return deferred(held, message);
-    const { attempt } = held.migration!;
+    const message = whyExcessive(item, await this.#targets.needOf(pool, vm, todo.vmi), pool);
+    if (message !== null) return deferred(item, message);
+    const { attempt } = item.migration!;
     const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: todo.vmi, attempt });
     // Another migration gives it another pod as well, and holds up no other VM.
-    if (begun instanceof NoPlace) return begun.reason === 'NoPlace' ? begun : ownDeferred(held, begun.whyNot);
-    this.#note(begun);
+    if (begun instanceof NotAdmitted) return begun.reason === 'NoClaim' ? begun : ownDeferred(item, begun.whyNot);
+    this.#raiseMinVersions(begun);
     return null;
   }
 
-  async #take(held: BatchVm, aside: Aside, tries: number): Promise<Outcome | NoPlace> {
-    const { key, places } = this.#in;
-    const glance = tries === 0 ? this.#targets.cached(held) : undefined;
-    if (glance !== undefined && this.#disrupts(held, glance))
-      return actInPlace(places, key, { vm: glance.view, vmi: glance.vmi }, async (place) => {
-        const look = await this.#targets.ofPool(held, place.pool);
-        return this.#actOn(held, look, { ...place, ...(look && pick(look, ['seen'])) }, aside);
+  async #executeOnce(item: BatchVm, aside: Aside, tries: number): Promise<Outcome | NotAdmitted> {
+    const { key, claims } = this.#in;
+    const glance = tries === 0 ? this.#targets.cached(item) : undefined;
+    if (glance !== undefined && this.#disrupts(item, glance))
+      return actWithClaim(claims, key, { vm: glance.view, vmi: glance.vmi }, async (claim) => {
+        const look = await this.#targets.ofPool(item, claim.pool);
+        return this.#actOn(item, look, { ...claim, ...(look && pick(look, ['seen'])) }, aside);
       });
-    const look = await this.#targets.live(held);
-    if (look === undefined || !this.#disrupts(held, look))
-      return (await this.#actOn(held, look, NO_PLACE, aside)).value;
-    return actInPlace(places, key, { vm: look.view, vmi: look.own }, (place) =>
-      this.#actOn(held, { ...look, pool: place.pool }, place, aside),
+    const look = await this.#targets.live(item);
+    if (look === undefined || !this.#disrupts(item, look))
+      return (await this.#actOn(item, look, NO_CLAIM, aside)).value;
+    return actWithClaim(claims, key, { vm: look.view, vmi: look.own }, (claim) =>
+      this.#actOn(item, { ...look, pool: claim.pool }, claim, aside),
     );
   }
 
   /** Whether the VM needs a place in the budget. */
-  #disrupts(held: BatchVm, seen: Glance & Partial<Pick<Look, 'right'>>): boolean {
-    const todo = this.#decide(held, seen);
+  #disrupts(item: BatchVm, seen: Glance & Partial<Pick<Look, 'right'>>): boolean {
+    const todo = this.#decide(item, seen);
     return todo.need === 'act' && todo.disrupts;
   }
 
   /** Does to the VM what is to be done, in its place if that costs one. */
-  async #actOn(held: BatchVm, look: Look | undefined, place: Place, aside: Aside): Promise<Acted<Outcome>> {
-    if (held.act === 'replace' && isGoing(this.#in.key, held, look?.view)) return notDone(null);
-    if (look === undefined) return notDone(gone(held));
-    const todo = this.#decide(held, look);
-    if (todo.need === 'gone') return notDone(gone(held));
-    if (todo.need === 'deferred') return notDone(deferred(held, todo.message));
+  async #actOn(item: BatchVm, look: Look | undefined, claim: Claim, aside: Aside): Promise<Acted<Outcome>> {
+    if (item.act === 'replace' && isGoing(this.#in.key, item, look?.view)) return notDone(null);
+    if (look === undefined) return notDone(gone(item));
+    const todo = this.#decide(item, look);
+    if (todo.need === 'gone') return notDone(gone(item));
+    if (todo.need === 'deferred') return notDone(deferred(item, todo.message));
     if (todo.need === 'nothing')
-      return notDone(held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null);
-    if (todo.disrupts && place === NO_PLACE) return notDone('again');
+      return notDone(item.act === 'write' || item.act === 'replace' ? { vm: item.name, end: 'Updated' } : null);
+    if (todo.disrupts && claim === NO_CLAIM) return notDone('again');
     const need = await this.#targets.needOf(look.pool, look.view, look.own);
-    const message = whyExcessive(held, need, look.pool, todo.restarts);
-    return message === null ? this.#act(held, todo, look, place, aside) : notDone(deferred(held, message));
+    const message = whyExcessive(item, need, look.pool, todo.restarts);
+    return message === null ? this.#act(item, todo, look, claim, aside) : notDone(deferred(item, message));
   }
 
   /** Does it, unless something that concerns this VM alone stands in the way. */
-  async #act(held: BatchVm, todo: ToDo, look: Look, place: Place, aside: Aside): Promise<Acted<Outcome>> {
+  async #act(item: BatchVm, todo: ToDo, look: Look, claim: Claim, aside: Aside): Promise<Acted<Outcome>> {
     const made = await this.#targets.targetOf(look);
-    const ofItsOwn = await this.#whyOwnLater(held, todo, look, made);
+    const ofItsOwn = await this.#whyOwnLater(item, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);
     await this.#in.kept;
-    if (held.act === 'replace') return this.#remove(look.pool, look.vm, place);
-    if (todo.writes) this.#writing.add(held.name);
-    const now = todo.writes ? await this.#write(look, made, place) : look.view;
+    if (item.act === 'replace') return this.#remove(look.pool, look.vm, claim);
+    if (todo.writes) this.#writing.add(item.name);
+    const now = todo.writes ? await this.#write(look, made, claim) : look.view;
     if (todo.restarts !== null) {
       const isWritten = now.resourceVersion !== look.view.resourceVersion;
-      const verified = isWritten ? { ...place, seen: now.resourceVersion } : place;
-      return this.#restart(held, { ...look, view: now, vmi: todo.restarts }, verified, aside);
+      const verified = isWritten ? { ...claim, seen: now.resourceVersion } : claim;
+      return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, verified, aside);
     }
-    if (held.act !== 'write') return notDone(null);
+    if (item.act !== 'write') return notDone(null);
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.label(live);
-    return notDone({ vm: held.name, end: 'Updated' });
+    return notDone({ vm: item.name, end: 'Updated' });
   }
 
   /**
@@ -191,7 +191,7 @@ export class VmUpdater {
   async #remove(
     { metadata: pool }: StoredPool,
     { metadata }: Stored<VirtualMachine>,
-    { lastCheck }: Place,
+    { lastCheck }: Claim,
   ): Promise<Acted<Outcome>> {
     const { client, cache, key } = this.#in;
     const { name, uid, resourceVersion } = metadata;
@@ -209,29 +209,29 @@ export class VmUpdater {
       },
     );
     if (acted === 'done') return { isDone: true, value: null };
-    if (acted !== 'notWanted' && acted.left === undefined) return { isDone: true, value: null };
+    if (acted !== 'notWanted' && acted.skippedAt === undefined) return { isDone: true, value: null };
     throw new ActRefused('Conflict', 'it, or its pool, has just changed');
   }
 
   /** Returns its outcome if something that concerns this VM alone stands in the way. */
   async #whyOwnLater(
-    held: BatchVm,
+    item: BatchVm,
     { restarts, writes }: ToDo,
     { pool, vm: before }: Look,
     { target: made, merged }: Made,
   ): Promise<UpdateOutcome | null> {
-    const replaces = held.act === 'replace';
+    const replaces = item.act === 'replace';
     const after = replaces ? made : merged;
     const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before, after, made }) : null;
     const message = disk ?? (replaces || restarts !== null ? await this.#targets.missing(after) : null);
-    return message === null ? null : ownDeferred(held, message);
+    return message === null ? null : ownDeferred(item, message);
   }
 
   /** Restarts the VMI of a VM that has its new spec. */
   async #restart(
-    held: BatchVm,
+    item: BatchVm,
     { view: vm, vmi: target }: Glance & { vmi: VmiView },
-    place: Place,
+    claim: Claim,
     aside: Aside,
   ): Promise<Acted<Outcome>> {
     const { client, cache } = this.#in;
@@ -239,33 +239,33 @@ export class VmUpdater {
     if (!vm.generationObserved) {
       const isObserved = await aside(waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()));
       // KubeVirt would start the next VMI from the previous spec.
-      if (!isObserved) return notDone(deferred(held, 'KubeVirt has not observed its new spec'));
-      const seen = this.#targets.cached(held);
-      const todo = seen && this.#decide(held, seen);
+      if (!isObserved) return notDone(deferred(item, 'KubeVirt has not observed its new spec'));
+      const seen = this.#targets.cached(item);
+      const todo = seen && this.#decide(item, seen);
       if (todo?.need !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
       now = { vm: seen!.view, vmi: todo.restarts };
     }
-    this.#note(await restartVm(client, now.vm, now.vmi, place));
+    this.#raiseMinVersions(await restartVm(client, now.vm, now.vmi, claim));
     return { isDone: true, value: null };
   }
 
   /** Decides on the pool and the VM as they were seen. */
-  #decide(held: BatchVm, { pool, view: vm, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
+  #decide(item: BatchVm, { pool, view: vm, vmi, right }: Glance & Partial<Pick<Look, 'right'>>): Recheck {
     const { cache } = this.#in;
     const vms = (): VmView[] =>
       cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ uid }) => uid !== vm.uid);
     const vmiOf = (one: VmView): VmiView | undefined => cache.vmiOf(one);
-    const toStep = roomToStep({ ...this.#in, pool, vms, vmiOf, onTheirWay: this.#writing });
+    const toStep = remainingToStep({ ...this.#in, pool, vms, vmiOf, onTheirWay: this.#writing });
     const correction = right?.disruption ?? null;
-    return recheckVm({ ...this.#in, held, vm, vmi, pool, toStep, correction, now: Date.now() });
+    return recheckVm({ ...this.#in, item, vm, vmi, pool, toStep, correction, now: Date.now() });
   }
 
-  #note(newer: ResourceVersions): void {
+  #raiseMinVersions(newer: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, { lastCheck }: Place): Promise<VmView> {
+  async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, { lastCheck }: Claim): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
@@ -274,7 +274,7 @@ export class VmUpdater {
     if (right?.isVmiOld === true) await this.#writeToVmi(own!, { labels: { [REVISION_LABEL]: null } });
     const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
     if (written === undefined) return view;
-    this.#note({ vms: written.metadata.resourceVersion });
+    this.#raiseMinVersions({ vms: written.metadata.resourceVersion });
     if (right !== undefined) refuseDrift(written, target);
     return vmView(written);
   }
@@ -291,6 +291,6 @@ export class VmUpdater {
   }
 
   async #writeToVmi(vmi: VmiView, metadata: object): Promise<void> {
-    this.#note({ vmis: await labelVmi(this.#in.client, vmi, metadata) });
+    this.#raiseMinVersions({ vmis: await labelVmi(this.#in.client, vmi, metadata) });
   }
 }

@@ -30,7 +30,7 @@ const REFUSED_MS = 30_000;
 
 interface ScheduleActivityOptions {
   client: KubeClient;
-  cache: Pick<ClusterCache, 'isLeft'>;
+  cache: Pick<ClusterCache, 'isDelegated'>;
 }
 
 export function createScheduleActivities(options: ScheduleActivityOptions) {
@@ -53,7 +53,7 @@ async function look(
 ): Promise<Looked> {
   const schedule = await liveObject<StoredSchedule>(client, VirtualMachineOperationSchedules, ref);
   if (schedule?.metadata.deletionTimestamp !== undefined) return { is: 'missing' };
-  if (schedule === undefined || cache.isLeft(schedule.metadata.namespace)) return { is: 'missing' };
+  if (schedule === undefined || cache.isDelegated(schedule.metadata.namespace)) return { is: 'missing' };
   const operations = await operationsOf(client, schedule);
   const known = { schedule, ranUntil, now: client.clock.now() };
   let plan = planSchedule({ ...known, operations, refusal: null });

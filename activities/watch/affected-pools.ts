@@ -141,7 +141,7 @@ export const VM_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'architecture',
   'preference',
   'transition',
-  'transitionMark',
+  'transitionLabel',
 ]);
 /** Those, and what the pools' decisions read in part. */
 const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...VM_FIELDS_OF_TRANSITIONS, 'annotations']);

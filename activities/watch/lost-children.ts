@@ -13,7 +13,7 @@ export interface ChildSignals {
   /** Returns those of the cluster that were terminated or cancelled, have failed or timed out since then. */
   lost: (client: Client, cluster: string, since: number) => Promise<LostChild[]>;
   /** Tells the workflow of its pool, if that runs. */
-  tell: (client: Client, child: LostChild) => Promise<void>;
+  notifyPool: (client: Client, child: LostChild) => Promise<void>;
 }
 
 /** Of workflows that ended longer ago, a pool has found out by itself, or their ends were told. */
@@ -26,16 +26,16 @@ const LOOK_BACK_MS = 20 * 60_000;
 export function lookForLostChildren(
   client: Client,
   cluster: string,
-  { lost, tell }: ChildSignals,
+  { lost, notifyPool }: ChildSignals,
 ): () => Promise<void> {
-  let told = new Set<string>();
+  let notified = new Set<string>();
   return async () => {
     const children = await lost(client, cluster, Date.now() - LOOK_BACK_MS);
-    told = new Set(children.map(({ runId }) => runId).filter((runId) => told.has(runId)));
+    notified = new Set(children.map(({ runId }) => runId).filter((runId) => notified.has(runId)));
     for (const child of children) {
-      if (told.has(child.runId)) continue;
-      await tell(client, child);
-      told.add(child.runId);
+      if (notified.has(child.runId)) continue;
+      await notifyPool(client, child);
+      notified.add(child.runId);
     }
   };
 }

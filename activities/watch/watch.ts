@@ -145,17 +145,17 @@ function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
 }
 
 /** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */
-function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isLeft'>): Watched {
-  const isOurs = (key: string): boolean => !cache.isLeft(key.slice(0, key.indexOf('/')));
+function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isDelegated'>): Watched {
+  const isServed = (key: string): boolean => !cache.isDelegated(key.slice(0, key.indexOf('/')));
   return {
     ...watched,
-    all: () => watched.all().filter(isOurs),
-    exists: (key) => isOurs(key) && watched.exists(key),
+    all: () => watched.all().filter(isServed),
+    exists: (key) => isServed(key) && watched.exists(key),
     affected: (change) =>
       change.kind === 'claim'
         ? watched.all().filter((key) => key.startsWith(`${change.namespace}/`))
-        : watched.affected(change).filter(isOurs),
-    isUnsettled: (key) => isOurs(key) && watched.isUnsettled(key),
+        : watched.affected(change).filter(isServed),
+    isUnsettled: (key) => isServed(key) && watched.isUnsettled(key),
   };
 }
 
@@ -211,7 +211,7 @@ function follow(
     );
   };
   const notifications = new DebouncedSignals(notify, (keys, key) => Math.max(notifyInterval(keys), leastMs(key)));
-  const tell = (keys: Iterable<string>): void => {
+  const notifyAll = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };
   const findUnmanaged = oneAtATime(
@@ -220,12 +220,12 @@ function follow(
       const keys = all();
       if (keys.length === 0) return;
       const running = await signals.managed(client, cluster);
-      tell(keys.filter((key) => !running.has(key)));
+      notifyAll(keys.filter((key) => !running.has(key)));
     },
     (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
   );
   return {
-    start: () => tell(all()),
+    start: () => notifyAll(all()),
     hear: (change) => {
       for (const key of affected(change)) {
         if (!seen.has(key)) seen.set(key, performance.now());
@@ -233,7 +233,7 @@ function follow(
         else notifications.for(key);
       }
     },
-    tryAgain: () => tell([...failed, ...due()]),
+    tryAgain: () => notifyAll([...failed, ...due()]),
     resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
     findUnmanaged: () => void findUnmanaged(),
     stop: () => {

@@ -63,7 +63,7 @@ const stateColumn = (name: string, description: string): PrinterColumn =>
   column(name, '.status.conditions[?(@.type=="Progressing")].reason', description);
 
 /** Columns of the counts that owners of all kinds have, in the order of `kubectl get`. */
-const countColumns = (what: string, { members, current, ready }: Words) => ({
+const countColumns = (what: string, { members, current, ready }: ColumnTexts) => ({
   desired: countColumn('Desired', '.spec.replicas', `${members} that the ${what} should have.`),
   current: countColumn('Current', '.status.replicas', current),
   ready: countColumn('Ready', '.status.readyReplicas', ready),
@@ -74,15 +74,15 @@ const countColumns = (what: string, { members, current, ready }: Words) => ({
   ),
 });
 
-interface Words {
+interface ColumnTexts {
   members: 'VMs' | 'VMIs';
   /** Which of them are counted. */
   current: string;
   ready: string;
 }
 
-const VMS: Words = { members: 'VMs', current: 'VMs that it has.', ready: 'VMs whose VMIs are ready.' };
-const VMIS: Words = { members: 'VMIs', current: 'VMIs that run or start.', ready: 'VMIs that are ready.' };
+const VMS: ColumnTexts = { members: 'VMs', current: 'VMs that it has.', ready: 'VMs whose VMIs are ready.' };
+const VMIS: ColumnTexts = { members: 'VMIs', current: 'VMIs that run or start.', ready: 'VMIs that are ready.' };
 
 function poolCrd(): CustomResourceDefinition {
   const what = 'pool';
@@ -128,9 +128,9 @@ const vmiSetCrd = (): CustomResourceDefinition =>
     schema: VirtualMachineInstanceReplicaSet,
   });
 
-function setCrd(words: Words, crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition {
+function setCrd(texts: ColumnTexts, crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition {
   const what = 'set';
-  return replicated({ ...crd, what, columns: [...Object.values(countColumns(what, words)), AGE] });
+  return replicated({ ...crd, what, columns: [...Object.values(countColumns(what, texts)), AGE] });
 }
 
 const OPERATION_COLUMNS: PrinterColumn[] = [

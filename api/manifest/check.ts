@@ -42,7 +42,7 @@ class UnknownFields {
   constructor(schema: z.ZodType, options: CheckOptions) {
     this.#options = options;
     this.#schema = structuralSchema(schema);
-    noteHolders(this.#schema, [], this.#holders);
+    collectHolders(this.#schema, [], this.#holders);
   }
 
   finding(path: PropertyKey[], holder: unknown): Finding {
@@ -76,12 +76,12 @@ class UnknownFields {
   }
 }
 
-function noteHolders(schema: StructuralSchema, path: PropertyKey[], holders: Map<string, PropertyKey[][]>): void {
+function collectHolders(schema: StructuralSchema, path: PropertyKey[], holders: Map<string, PropertyKey[][]>): void {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const known = holders.get(name);
     if (known === undefined) holders.set(name, [path]);
     else known.push(path);
-    noteHolders(property, [...path, name], holders);
+    collectHolders(property, [...path, name], holders);
   }
 }
 

@@ -49,6 +49,8 @@ function hint(path: readonly PropertyKey[]): string | undefined {
     if (key === 'name' || key === 'generateName') return 'the pool names its VMs <pool>-1, <pool>-2, …: remove this';
     if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';
   }
-  const ours = Object.hasOwn(KUBEVIRT_FIELD_NAMES, key) ? KUBEVIRT_FIELD_NAMES[key] : undefined;
-  return ours === undefined ? undefined : `unknown field; this is KubeVirt's name (pool.kubevirt.io) for ${ours}`;
+  const droverName = Object.hasOwn(KUBEVIRT_FIELD_NAMES, key) ? KUBEVIRT_FIELD_NAMES[key] : undefined;
+  return droverName === undefined
+    ? undefined
+    : `unknown field; this is KubeVirt's name (pool.kubevirt.io) for ${droverName}`;
 }

@@ -137,8 +137,8 @@ const DROVER_FIELD_NAMES: Record<string, string> = {
 function hint(path: readonly PropertyKey[]): string | undefined {
   const key = String(path.at(-1));
   if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
-  const theirs = Object.hasOwn(DROVER_FIELD_NAMES, key) ? DROVER_FIELD_NAMES[key] : undefined;
-  return theirs === undefined
+  const kubeVirtName = Object.hasOwn(DROVER_FIELD_NAMES, key) ? DROVER_FIELD_NAMES[key] : undefined;
+  return kubeVirtName === undefined
     ? undefined
-    : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;
+    : `unknown field in pool.kubevirt.io, which calls it ${kubeVirtName}; or write apiVersion: ${API_VERSION}`;
 }

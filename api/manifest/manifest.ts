@@ -101,8 +101,8 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
 /** KubeVirt's own pools have another name for the template, which holds most of the fields. */
 function asNamedIn(object: unknown, [spec, template, ...rest]: PropertyKey[]): PropertyKey[] {
   const holder = isObject(object) ? object['spec'] : undefined;
-  const isTheirs = template === 'template' && isObject(holder) && 'virtualMachineTemplate' in holder;
-  return [spec, isTheirs ? 'virtualMachineTemplate' : template, ...rest].filter((part) => part !== undefined);
+  const isKubeVirtSpec = template === 'template' && isObject(holder) && 'virtualMachineTemplate' in holder;
+  return [spec, isKubeVirtSpec ? 'virtualMachineTemplate' : template, ...rest].filter((part) => part !== undefined);
 }
 
 /** Returns the document itself, or the items of a list as `kubectl get -o yaml` prints it. */

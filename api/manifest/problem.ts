@@ -40,8 +40,8 @@ const shownPlainly = (problem: Problem): Problem => ({
 
 /** `pools.yaml:12 (document 2): spec.replica: …` */
 function asText({ source, document, line, column, path, message }: Problem): string {
-  const place = [source, line, column].filter((part) => part !== undefined).join(':');
-  const within = document === 0 ? place : `${place} (document ${document})`;
+  const location = [source, line, column].filter((part) => part !== undefined).join(':');
+  const within = document === 0 ? location : `${location} (document ${document})`;
   return path === '' ? `${within}: ${message}` : `${within}: ${path}: ${message}`;
 }
 
@@ -50,13 +50,13 @@ function asText({ source, document, line, column, path, message }: Problem): str
  * `metadata.labels["example.com/app"]`.
  */
 export function formatPath(path: readonly PropertyKey[]): string {
-  let words = '';
+  let text = '';
   for (const part of path) {
-    if (typeof part === 'number') words += `[${part}]`;
-    else if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(String(part))) words += words === '' ? String(part) : `.${String(part)}`;
-    else words += `[${JSON.stringify(String(part))}]`;
+    if (typeof part === 'number') text += `[${part}]`;
+    else if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(String(part))) text += text === '' ? String(part) : `.${String(part)}`;
+    else text += `[${JSON.stringify(String(part))}]`;
   }
-  return words;
+  return text;
 }
 
 /** A path among other words, as the API server and drover's own notes name fields. */
@@ -64,6 +64,6 @@ const PATH = /\b(?:spec|metadata|status)(?:\.[A-Za-z_][\w-]*|\[\d+\])*/;
 
 /** Returns the parts of the first path in a sentence; empty if it names no field. */
 export function pathIn(sentence: string): PropertyKey[] {
-  const words = PATH.exec(sentence)?.[0] ?? '';
-  return [...words.matchAll(/[\w-]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+  const match = PATH.exec(sentence)?.[0] ?? '';
+  return [...match.matchAll(/[\w-]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
 }

@@ -20,7 +20,7 @@ interface SetKind<T extends Applicable> {
   /** What the set makes, such as `VMs`. */
   members: string;
   /** What a user of KubeVirt's group must know about the object that drover makes of it. */
-  remark: string;
+  conversionNote: string;
   /** Returns a template of KubeVirt's group as drover's kind has it. */
   convert: (template: Json, notes: string[]) => Json;
   /** Notes about what is allowed in a template but probably unintended. */
@@ -39,16 +39,16 @@ function manifestsOf<T extends Applicable>(kind: SetKind<T>): ManifestKind {
     const { object, notes } = withoutKeptByServer(document);
     return readOwn(object, written, notes);
   };
-  const readTheirs: Reader = (document, written) => {
+  const readKubeVirts: Reader = (document, written) => {
     const { object, notes } = withoutKeptByServer(document);
-    notes.unshift(`${String(document['apiVersion'])} is read as ${API_VERSION}: ${kind.remark}`);
+    notes.unshift(`${String(document['apiVersion'])} is read as ${API_VERSION}: ${kind.conversionNote}`);
     const because = `the set names its ${kind.members}`;
     const nameless = withoutVmName(object, { field: 'template', because }, notes);
     const set = converted(nameless, kind.convert, notes);
     return readOwn({ ...set, apiVersion: API_VERSION }, written, notes);
   };
-  const theirs = KUBEVIRT_VERSIONS.map((version) => [`kubevirt.io/${version}`, readTheirs]);
-  return { resource: kind.resource, readers: { [API_VERSION]: read, ...Object.fromEntries(theirs) } };
+  const kubeVirtReaders = KUBEVIRT_VERSIONS.map((version) => [`kubevirt.io/${version}`, readKubeVirts]);
+  return { resource: kind.resource, readers: { [API_VERSION]: read, ...Object.fromEntries(kubeVirtReaders) } };
 }
 
 function converted(object: Json, convert: (template: Json, notes: string[]) => Json, notes: string[]): Json {
@@ -77,7 +77,7 @@ export const ReplicaSetManifests = manifestsOf({
   resource: VirtualMachineReplicaSets,
   schema: VirtualMachineReplicaSet,
   members: 'VMs',
-  remark: "the set is drover's",
+  conversionNote: "the set is drover's",
   convert: vmTemplate,
   notesOn: ({ spec }) => templateNotes(spec.template, spec.replicas, 'set'),
 });
@@ -86,7 +86,7 @@ export const VmiSetManifests = manifestsOf({
   resource: VirtualMachineInstanceReplicaSets,
   schema: VirtualMachineInstanceReplicaSet,
   members: 'VMIs',
-  remark:
+  conversionNote:
     "a drover set, in addition to any KubeVirt set of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
     "and neither touches the other's instances",
   convert: (template) => template,

@@ -76,7 +76,7 @@ function ofSpec({ spec }: SharedTemplate): Own[] {
 function ofDevices({ spec }: SharedTemplate): Own[] {
   const devices = objectOf(objectOf(spec['domain'])['devices']);
   const one = 'each takes one of its own, and those beyond what the nodes have wait';
-  const taken = (kind: string): Own[] =>
+  const devicesOf = (kind: string): Own[] =>
     listOf(devices[kind]).flatMap(({ deviceName }, index) =>
       typeof deviceName === 'string'
         ? [{ path: `spec.domain.devices.${kind}[${index}]`, what: `a device ${deviceName}`, advice: one }]
@@ -94,7 +94,7 @@ function ofDevices({ spec }: SharedTemplate): Own[] {
     if (isObject(sriov)) own.push({ path: `${path}.sriov`, what: 'a virtual function', advice: one });
     return own;
   });
-  return [...interfaces, ...taken('hostDevices'), ...taken('gpus')];
+  return [...interfaces, ...devicesOf('hostDevices'), ...devicesOf('gpus')];
 }
 
 /** Devices that ResourceClaims reserve: a named claim is one object, and a template makes one for each pod. */

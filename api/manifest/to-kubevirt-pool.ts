@@ -98,8 +98,8 @@ function healing(
   { startupFailureThreshold, minFailingToStartDuration, ...others }: NonNullable<PoolSpec['autohealing']>,
   notes: string[],
 ): NonNullable<KubeVirtPoolSpec['autohealing']> {
-  const left = Object.keys(others).map((key) => `spec.autohealing.${key}`);
-  if (left.length > 0) notes.push(`${left.join(', ')}: left out, KubeVirt heals without it`);
+  const omitted = Object.keys(others).map((key) => `spec.autohealing.${key}`);
+  if (omitted.length > 0) notes.push(`${omitted.join(', ')}: left out, KubeVirt heals without it`);
   notes.push('spec.autohealing: KubeVirt deletes the disks of every VM that it replaces');
   return {
     ...(startupFailureThreshold === undefined ? {} : { startUpFailureThreshold: startupFailureThreshold }),

@@ -1,4 +1,4 @@
-const WORDS: Record<string, string> = {
+const MESSAGES: Record<string, string> = {
   ENOENT: 'no such file',
   ENOTDIR: 'no such file',
   EISDIR: 'it is a folder',
@@ -9,5 +9,5 @@ const WORDS: Record<string, string> = {
 export function whyUnreadable(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   // YAML parsers show the faulty line below the first, or add details.
-  return WORDS[code] ?? message.split('\n')[0]!.replace(/:$/, '');
+  return MESSAGES[code] ?? message.split('\n')[0]!.replace(/:$/, '');
 }

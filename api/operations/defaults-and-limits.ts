@@ -3,13 +3,13 @@ export const MAX_NAMES = 1_000;
 /** Longest change of VMs that an operation may hold, in characters. */
 export const MAX_PATCH = 32_768;
 /** Most VMs that the status of an operation names as failed. */
-export const MAX_FAILURES_TOLD = 100;
+export const MAX_FAILURES_LISTED = 100;
 /** Most VMs that the status names for one reason. */
-export const MAX_NAMES_TOLD = 40;
+export const MAX_NAMES_LISTED = 40;
 /** Most reasons to wait that the status names. */
-export const MAX_WAITS_TOLD = 100;
+export const MAX_WAITS_LISTED = 100;
 /** Most results of dry runs that the status of a change of machine types names. */
-export const MAX_RESULTS_TOLD = 20;
+export const MAX_RESULTS_LISTED = 20;
 /** Most globs by which an operation leaves VMs out. */
 export const MAX_EXCLUDED = 100;
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count } from '../pool/text.ts';
 import { rules, textMatching } from '../pool/text.ts';
-import { MAX_RESULTS_TOLD } from './defaults-and-limits.ts';
+import { MAX_RESULTS_LISTED } from './defaults-and-limits.ts';
 
 const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
 const ONE_SHAPE = 'must name the old types (from), or the operation to undo (undoes)';
@@ -49,7 +49,7 @@ export const MachineTypeChange = z
   .meta(rules(['has(self.from) != has(self.undoes)', ONE_SHAPE], ['!has(self.undoes) || !has(self.to)', UNDO_SHAPE]));
 export type MachineTypeChange = z.infer<typeof MachineTypeChange>;
 
-const type = (words: string) => z.string().max(253).describe(words);
+const type = (description: string) => z.string().max(253).describe(description);
 
 /** What the status of a change of machine types reports in addition to the numbers of all operations. */
 export const MachineTypeStatus = z.strictObject({
@@ -70,7 +70,7 @@ export const MachineTypeStatus = z.strictObject({
         fault: z.string().max(1024).describe('What is wrong with that.').exactOptional(),
       }),
     )
-    .max(MAX_RESULTS_TOLD)
+    .max(MAX_RESULTS_LISTED)
     .describe('What types become, as dry runs have shown.'),
 });
 export type MachineTypeStatus = z.infer<typeof MachineTypeStatus>;

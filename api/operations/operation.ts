@@ -4,7 +4,7 @@ import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber, count, time } from '../pool/text.ts';
 import { Windows } from '../pool/windows.ts';
-import { MAX_FAILURES_TOLD, MAX_NAMES, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from './defaults-and-limits.ts';
+import { MAX_FAILURES_LISTED, MAX_NAMES, MAX_NAMES_LISTED, MAX_WAITS_LISTED } from './defaults-and-limits.ts';
 import { MachineTypeChange, MachineTypeStatus } from './machine-type.ts';
 import { VmPatch } from './patch.ts';
 import { VmSelection } from './selection.ts';
@@ -100,7 +100,7 @@ const NAMESPACES = {
     )
     .exactOptional(),
   namespaceSelector: LabelSelector.describe(
-    'VMs of namespaces with these labels, in addition to those of namespaces. VMs of ALL namespaces if both are absent.',
+    'VMs of namespaces with these labels, in addition to the VMs of spec.namespaces. VMs of ALL namespaces if both are absent.',
   ).exactOptional(),
 };
 
@@ -169,7 +169,7 @@ export const OperationStatus = z.strictObject({
     })
     .describe('Its VMs by outcome. VMs in none of these had nothing done to them: they needed nothing, or are gone.')
     .exactOptional(),
-  inProgress: z.array(VmName).max(MAX_NAMES_TOLD).describe('VMs in progress: the first of them.').exactOptional(),
+  inProgress: z.array(VmName).max(MAX_NAMES_LISTED).describe('VMs in progress: the first of them.').exactOptional(),
   failures: z
     .array(
       z.strictObject({
@@ -178,7 +178,7 @@ export const OperationStatus = z.strictObject({
         wasDown: z.literal(true).describe('It was not ready before either, and does not count.').exactOptional(),
       }),
     )
-    .max(MAX_FAILURES_TOLD)
+    .max(MAX_FAILURES_LISTED)
     .describe('VMs that have failed; the newest last.')
     .exactOptional(),
   waits: z
@@ -186,11 +186,11 @@ export const OperationStatus = z.strictObject({
       z.strictObject({
         message: z.string().max(1024),
         vms: count('How many VMs wait for that; absent if it is a limit that is reached.').exactOptional(),
-        names: z.array(VmName).max(MAX_NAMES_TOLD).describe('The first of them.').exactOptional(),
+        names: z.array(VmName).max(MAX_NAMES_LISTED).describe('The first of them.').exactOptional(),
         excluded: z.literal(true).describe('They are left as they are, and not waited for.').exactOptional(),
       }),
     )
-    .max(MAX_WAITS_TOLD)
+    .max(MAX_WAITS_LISTED)
     .describe('What VMs wait for, and why VMs are left as they are.')
     .exactOptional(),
   machineType: MachineTypeStatus.describe('The state of a change of machine types.').exactOptional(),

@@ -25,7 +25,7 @@ export const VmPatch = z
       .exactOptional(),
     restart: z
       .literal(true)
-      .describe('VMs whose change needs a restart are restarted, each as it is changed; without it, they wait.')
+      .describe('Restarts each VM whose change needs a restart right after it is changed; without it, such VMs wait.')
       .exactOptional(),
   })
   .meta(rules(['has(self.merge) != has(self.undo)', ONE]));

@@ -36,7 +36,7 @@ const ALSO_RESTARTS = `(${isParameterTrue('patch', 'restart')} || ${isParameterT
 
 const SCHEDULE = VirtualMachineOperationSchedules;
 /** What of a schedule says which operations are made, and when. Anybody who may change it may suspend it. */
-const TOLD = [
+const SCHEDULING_FIELDS = [
   'schedule',
   'timeZone',
   'startingDeadlineSeconds',
@@ -61,13 +61,13 @@ interface Right {
 const hasEach = ({ resource, verb }: Right, first: number): string =>
   Array.from({ length: NAMES_AN_EXPRESSION }, (_, index) => first + index)
     .map(
-      (place) =>
-        `(size(variables.spec.vms.names) <= ${place} || ${resource}.name(variables.spec.vms.names[${place}]).check(${verb}).allowed())`,
+      (position) =>
+        `(size(variables.spec.vms.names) <= ${position} || ${resource}.name(variables.spec.vms.names[${position}]).check(${verb}).allowed())`,
     )
     .join(' && ');
 
 /** That the right is there: to each VM that is named if they are few, else to all. `unless`: if it is not asked for. */
-const takes = (
+const requires = (
   right: Right,
   { unless, most, refusal: refused }: { unless: string; most: number; refusal: (which: string) => object },
 ): object[] => [
@@ -113,7 +113,10 @@ export const OPERATIONS_POLICY = admissionPolicy({
       name: 'byWorker',
       expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && authorizer.group('${GROUP}').resource('${SCHEDULE.plural}').subresource('status').namespace(variables.within).check('patch').allowed()`,
     },
-    { name: 'isNew', expression: `oldObject == null || (variables.isSchedule && !(${TOLD.join(' && ')}))` },
+    {
+      name: 'isNew',
+      expression: `oldObject == null || (variables.isSchedule && !(${SCHEDULING_FIELDS.join(' && ')}))`,
+    },
     {
       name: 'begins',
       expression: `!variables.byWorker && (variables.isNew || ${isResumed('paused')} || ${isResumed('suspend')})`,
@@ -130,8 +133,8 @@ export const OPERATIONS_POLICY = admissionPolicy({
     },
   ],
   validations: [
-    ...takes({ resource: RESOURCE, verb: VERB }, { unless: '!variables.begins', most: MAX_NAMES_CHECKED, refusal }),
-    ...takes(
+    ...requires({ resource: RESOURCE, verb: VERB }, { unless: '!variables.begins', most: MAX_NAMES_CHECKED, refusal }),
+    ...requires(
       { resource: subresource("'restart'"), verb: "'update'" },
       {
         unless: '!variables.begins || !variables.alsoRestarts',

@@ -171,7 +171,7 @@ export const HealingStatus = z.strictObject({
       }),
     )
     .max(250)
-    .describe('VMs that are not ready and not being replaced, those whose replacement waits first.')
+    .describe('VMs that are not ready and not being replaced. VMs whose replacement waits come first.')
     .exactOptional(),
   notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
   handledRequests: handledRequests(HEALING_REQUEST_ANNOTATION),
@@ -264,7 +264,7 @@ export const PoolStatus = z.strictObject({
     .array(StoredContent)
     .max(100)
     .describe(
-      'Secrets and ConfigMaps of which drover knows more than when they were written, with rollout.onConfigChange.',
+      'Secrets and ConfigMaps that drover knows more about than when they were written, with rollout.onConfigChange.',
     )
     .exactOptional(),
   draining: z
@@ -272,7 +272,7 @@ export const PoolStatus = z.strictObject({
       z.strictObject({
         reason: z.enum(DRAINING_REASONS),
         vms: count('How many VMs.'),
-        since: time('Since when the condition Draining has this reason, which is that of the first.').exactOptional(),
+        since: time('Since when the condition Draining has the reason of the first of these.').exactOptional(),
       }),
     )
     .max(DRAINING_REASONS.length)

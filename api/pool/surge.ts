@@ -14,7 +14,7 @@ interface Surging {
 interface Rule {
   field: keyof Surging;
   message: string;
-  holds: (spec: Surging) => boolean;
+  isValid: (spec: Surging) => boolean;
   /** The same for the API server. */
   cel: string;
 }
@@ -29,7 +29,7 @@ const RULES: readonly Rule[] = [
   {
     field: 'maxUnavailable',
     message: 'must be at least 1, unless maxSurge is: with both 0 no VM could be updated',
-    holds: (spec) => !isZero(spec.maxUnavailable ?? 1) || !isOff(spec),
+    isValid: (spec) => !isZero(spec.maxUnavailable ?? 1) || !isOff(spec),
     cel: `!has(self.maxUnavailable) || !${isZeroInCel('self.maxUnavailable')} || !(${IS_OFF})`,
   },
   {
@@ -37,7 +37,7 @@ const RULES: readonly Rule[] = [
     message:
       'must be 0 if VMs have disks of their own (dataVolumeTemplates), unless updateStrategy.proactive.disruption is Replace: ' +
       'an extra VM has none of their data',
-    holds: (spec) =>
+    isValid: (spec) =>
       isOff(spec) ||
       (spec.template.spec.dataVolumeTemplates ?? []).length === 0 ||
       spec.updateStrategy?.proactive?.disruption === 'Replace',
@@ -49,14 +49,14 @@ const RULES: readonly Rule[] = [
   {
     field: 'maxSurge',
     message: 'must be 0 unless updateStrategy is proactive: only its updates make extra VMs',
-    holds: (spec) =>
+    isValid: (spec) =>
       isOff(spec) || (spec.updateStrategy?.unmanaged === undefined && spec.updateStrategy?.opportunistic === undefined),
     cel: `${IS_OFF} || !has(${STRATEGY}) || !(has(${STRATEGY}.unmanaged) || has(${STRATEGY}.opportunistic))`,
   },
   {
     field: 'maxSurge',
     message: `must be 0 unless VMs start by themselves (runStrategy ${RUNS_BY_ITSELF.join(', ')}): an extra VM is of use only while it runs`,
-    holds: (spec) => {
+    isValid: (spec) => {
       const { running, runStrategy = '' } = spec.template.spec;
       return isOff(spec) || running === true || RUNS_BY_ITSELF.includes(runStrategy);
     },
@@ -70,8 +70,8 @@ const RULES: readonly Rule[] = [
  */
 export function withSurgeRules<T extends z.ZodType>(schema: T): T {
   const checked = RULES.reduce<T>(
-    (before, { field, message, holds }) =>
-      before.refine((spec) => holds(spec as Surging), {
+    (before, { field, message, isValid }) =>
+      before.refine((spec) => isValid(spec as Surging), {
         error: message,
         path: [field],
         when: ({ issues }) => issues.length === 0,

@@ -29,10 +29,10 @@ export const uncheckedField = (value: unknown, name: string): unknown =>
 /** A rule across several fields, checked even if one of them is invalid, so that users see all errors at once. */
 export const crossFieldRule = <T extends z.ZodType>(
   schema: T,
-  holds: (value: Unchecked) => boolean,
+  isValid: (value: Unchecked) => boolean,
   message: string,
 ): T =>
-  schema.refine((value) => typeof value !== 'object' || value === null || holds(value as Unchecked), {
+  schema.refine((value) => typeof value !== 'object' || value === null || isValid(value as Unchecked), {
     error: message,
     when: () => true,
   });
@@ -127,7 +127,7 @@ export const Annotations = z.record(
 );
 
 /** A number of objects in a status. */
-export const count = (words: string) => z.int32().min(0).describe(words);
+export const count = (description: string) => z.int32().min(0).describe(description);
 
 /** A time in a status, in RFC 3339. */
-export const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
+export const time = (description: string) => z.string().meta({ format: 'date-time' }).describe(description);

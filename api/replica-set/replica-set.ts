@@ -8,7 +8,7 @@ import { Selector, withMatchingSelector } from './selector.ts';
 import { VmiTemplate } from './vmi-template.ts';
 
 /** What the two kinds of sets say of their members. */
-interface Words<Template extends z.ZodType> {
+interface SetTexts<Template extends z.ZodType> {
   /** Their members: `VMs`, `VMIs`. */
   members: 'VMs' | 'VMIs';
   replicas: string;
@@ -17,7 +17,7 @@ interface Words<Template extends z.ZodType> {
   template: Template;
 }
 
-const specOf = <Template extends z.ZodType>({ members, replicas, template }: Words<Template>) =>
+const specOf = <Template extends z.ZodType>({ members, replicas, template }: SetTexts<Template>) =>
   withMatchingSelector(
     z.strictObject({
       replicas: WholeNumber.min(0)
@@ -41,7 +41,7 @@ const specOf = <Template extends z.ZodType>({ members, replicas, template }: Wor
     }),
   );
 
-const statusOf = ({ members, counted, ready }: Words<z.ZodType>) =>
+const statusOf = ({ members, counted, ready }: SetTexts<z.ZodType>) =>
   z.strictObject({
     observedGeneration: z
       .int()
@@ -59,14 +59,14 @@ const statusOf = ({ members, counted, ready }: Words<z.ZodType>) =>
     ...WritesAndConditions,
   });
 
-const VMS: Words<typeof VmTemplate> = {
+const VMS: SetTexts<typeof VmTemplate> = {
   members: 'VMs',
   replicas: 'How many VMs the set has, and never more than that.',
   counted: 'VMs of the set that have not run to their end, including VMs that are being deleted.',
   ready: 'VMs whose VMIs are ready.',
   template: VmTemplate,
 };
-const VMIS: Words<typeof VmiTemplate> = {
+const VMIS: SetTexts<typeof VmiTemplate> = {
   members: 'VMIs',
   replicas: 'How many VMIs the set has; for a moment it may have more.',
   counted:
@@ -84,7 +84,7 @@ export type VmiSetSpec = z.infer<typeof VmiSetSpec>;
 export const ReplicaSetStatus = statusOf(VMS);
 export type ReplicaSetStatus = z.infer<typeof ReplicaSetStatus>;
 
-const namesOf = ({ members }: Words<z.ZodType>): string => `${members} are named <set>-<five letters and digits>`;
+const namesOf = ({ members }: SetTexts<z.ZodType>): string => `${members} are named <set>-<five letters and digits>`;
 
 /** Identical VMs, kept at a number that they never exceed. */
 export const VirtualMachineReplicaSet = ownerSchema(

@@ -5,7 +5,7 @@ import type { VmTemplate } from '../pool/vm-template.ts';
 import { matchesLabels } from '../rules/label-selector.ts';
 
 const EMPTY = 'must name at least one label: an empty selector would match every VM of the namespace';
-const FIXED = 'must stay as it is: make another set for another selector';
+const FIXED = 'is immutable: create another set for another selector';
 const MATCHES = 'must match the labels of template.metadata: the set would not know its VMs again';
 
 /** A selector that says which VMs of the namespace are a set's. It never changes. */

@@ -8,8 +8,8 @@ const stepsOf = (pool: string): string =>
 const MAY_CREATE = `authorizer.group('${Jobs.group}').resource('${Jobs.plural}').namespace(request.namespace).check('create').allowed()`;
 
 /**
- * The policy by which only who may create Jobs can have a worker do so, by the check of a step: a Job runs pods under
- * any account of its namespace.
+ * The policy that lets only users who may create Jobs have a worker create them for the check of a step: a Job runs
+ * pods under any account of its namespace.
  */
 export const CHECK_JOBS_POLICY = admissionPolicy({
   name: `check-jobs.${GROUP}`,

@@ -6,10 +6,10 @@ type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;
   for (const [key, value] of Object.entries(matchLabels)) if (labels[key] !== value) return false;
-  return matchExpressions.every((expression) => holds(expression, labels[expression.key]));
+  return matchExpressions.every((expression) => matchesExpression(expression, labels[expression.key]));
 }
 
-function holds({ operator, values = [] }: Expression, value: string | undefined): boolean {
+function matchesExpression({ operator, values = [] }: Expression, value: string | undefined): boolean {
   if (operator === 'Exists') return value !== undefined;
   if (operator === 'DoesNotExist') return value === undefined;
   const isIn = value !== undefined && values.includes(value);

@@ -6,4 +6,4 @@ export const DEFAULT_STARTING_DEADLINE_SECONDS = 3_600;
 /** How many of its operations that have ended well, or not so, are kept, if the schedule does not say; as CronJobs. */
 export const DEFAULT_HISTORY = { successful: 3, failed: 1 } as const;
 /** Most operations that the status of a schedule names. */
-export const MAX_ACTIVE_TOLD = 10;
+export const MAX_ACTIVE_LISTED = 10;

@@ -4,7 +4,7 @@ import { OperationTemplateSpec } from '../operations/operation.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
 import { rules, time, WholeNumber } from '../pool/text.ts';
 import { CronText, TimeZoneText } from '../pool/windows.ts';
-import { MAX_ACTIVE_TOLD } from './defaults-and-limits.ts';
+import { MAX_ACTIVE_LISTED } from './defaults-and-limits.ts';
 
 const kept = (which: string, most: number) =>
   WholeNumber.min(0)
@@ -57,7 +57,7 @@ export const ScheduleStatus = z.strictObject({
     .exactOptional(),
   active: z
     .array(z.string().max(253))
-    .max(MAX_ACTIVE_TOLD)
+    .max(MAX_ACTIVE_LISTED)
     .describe('The first of its operations in progress.')
     .exactOptional(),
   conditions: Common.conditions,

@@ -6,7 +6,7 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { type ManifestOptions } from '../cli/options.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { collisions } from '../disks/collisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
@@ -32,7 +32,7 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   if (options.wait && options.dryRun !== 'none')
     throw new UsageError('--wait waits for what was applied, and --dry-run applies nothing: leave out one of them');
   const { planned, notes } = await readPlan(session, options);
-  for (const line of notes) note(line);
+  for (const line of notes) printNote(line);
   if (options.dryRun === 'client') {
     for (const { kind, object } of planned)
       print(`${labelOf(kind.resource, object.metadata.name)} would be applied (dry run)`);
@@ -46,11 +46,11 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   };
   const accepted = await dryRunAll(planned, choices);
   const pools = accepted.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
-  for (const line of await collisions(choices.kube, pools)) note(line);
-  for (const line of await missingReferences(choices.kube, pools)) note(line);
+  for (const line of await collisions(choices.kube, pools)) printNote(line);
+  for (const line of await missingReferences(choices.kube, pools)) printNote(line);
   const applied = [];
   for (const each of accepted) applied.push(await applyEach(each, choices, options.dryRun));
-  if (options.dryRun !== 'server') await remarkOnWorkers(session);
+  if (options.dryRun !== 'server') await warnOfMissingWorkers(session);
   if (!options.wait) return;
   await waitUntilReady(choices.kube, applied, options.timeout);
 };
@@ -65,13 +65,14 @@ async function applyEach(
   const { outcome, isGoing, after } = isDry ? each : await applyOne(each, choices);
   const { name } = each.object.metadata;
   const title = `${each.kind.noun} ${name}`;
-  print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(dryRun)}`);
+  print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunSuffix(dryRun)}`);
   if (each.unchecked !== undefined)
-    note(`${title}: KubeVirt was not asked whether it accepts the template: ${each.unchecked}`);
-  for (const line of await outlook(each, choices.kube, isDry)) note(line);
+    printNote(`${title}: KubeVirt was not asked whether it accepts the template: ${each.unchecked}`);
+  for (const line of await outlook(each, choices.kube, isDry)) printNote(line);
   if (isDry && each.requestedBy !== undefined)
-    note(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
-  if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
+    printNote(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
+  if (isGoing)
+    printNote(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   return { kind: each.kind, owner: after };
 }
 
@@ -86,8 +87,8 @@ async function outlook({ kind, before, after }: Accepted, kube: KubeClient, isDr
 }
 
 /** Notes missing workers. Applying needs none, but without one all stays as it is, and nothing else would say so. */
-async function remarkOnWorkers(session: Session): Promise<void> {
+async function warnOfMissingWorkers(session: Session): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const missing = await missingWorkers(session);
-  if (missing !== undefined) note(missing);
+  if (missing !== undefined) printNote(missing);
 }

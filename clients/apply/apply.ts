@@ -22,11 +22,11 @@ export interface Planned {
   kind: OwnerKind;
   object: KubeObject;
   /** Where it was read, for errors. */
-  where: Places;
+  where: FieldLocations;
 }
 
 /** File and line of the field that a sentence names, in the object or in a VM of its template. */
-export interface Places {
+export interface FieldLocations {
   about: (sentence: string) => string;
   aboutVm: (sentence: string) => string;
 }
@@ -107,8 +107,8 @@ async function checkTemplate(
   const check = await checkMember(kube, kind, owner);
   if (check.result === 'right') return undefined;
   if (check.result === 'unchecked') return check.message;
-  const words = `no ${kind.members.noun} can be created from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.message}`;
-  throw new Failure(`${where.aboutVm(check.message)}: ${words}`);
+  const message = `no ${kind.members.noun} can be created from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.message}`;
+  throw new Failure(`${where.aboutVm(check.message)}: ${message}`);
 }
 
 /**
@@ -141,12 +141,12 @@ async function applyOver(
     const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
     if (isDefault) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
-    const words = formatConflict(planned, before, { message: error.message, fields });
-    throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
+    const message = formatConflict(planned, before, { message: error.message, fields });
+    throw new Failure(`${where.about(message)}: ${message}`, { cause: error });
   }
 }
 
-const refusal = (where: Places, cause: KubeError): Failure =>
+const refusal = (where: FieldLocations, cause: KubeError): Failure =>
   new Failure(`${where.about(cause.message)}: ${cause.message}`, { cause });
 
 const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
@@ -187,7 +187,9 @@ const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- 
 
 /** Returns the field managers that have set them. */
 const managersOf = (message: string): string[] =>
-  [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter((word) => word !== 'scale');
+  [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter(
+    (manager) => manager !== 'scale',
+  );
 
 function formatConflict(
   { kind, object }: Planned,
@@ -204,6 +206,6 @@ function formatConflict(
       `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
     );
   }
-  const theirs = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
-  return `${owner}: ${theirs}: leave out what is theirs, or take it over with --force-conflicts`;
+  const conflicts = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
+  return `${owner}: ${conflicts}: leave out what is theirs, or take it over with --force-conflicts`;
 }

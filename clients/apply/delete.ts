@@ -13,8 +13,8 @@ interface DeleteFlags extends ManifestOptions, DeleteOwnersOptions {
 }
 
 /** Deletes the pools and sets that words or manifests name. Throws failures only at the end, so that the others go. */
-export const deleteNamed: Work<DeleteFlags> = async (session, options, ...words) => {
-  const keys = await keysOf(session, words, options);
+export const deleteNamed: Work<DeleteFlags> = async (session, options, ...args) => {
+  const keys = await keysOf(session, args, options);
   const kube = await session.kube();
   const { going, refused } = await deleteOwners(kube, keys, options);
   const failures: unknown[] = refused;
@@ -25,18 +25,18 @@ export const deleteNamed: Work<DeleteFlags> = async (session, options, ...words)
 };
 
 /** Reads all manifests before the first object is deleted. */
-async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<OwnerToDelete[]> {
+async function keysOf(session: Session, args: string[], options: ManifestOptions): Promise<OwnerToDelete[]> {
   if (options.filename === undefined) {
     if (options.recursive === true) {
       throw new UsageError('-R looks into folders that -f names: give -f, or leave -R out');
     }
-    if (words.length === 0) throw new UsageError('which one? Give KIND NAME, such as pool web, or -f FILE');
-    const { kind, names } = namedTargetsOf(words, OWNERS);
+    if (args.length === 0) throw new UsageError('which one? Give KIND NAME, such as pool web, or -f FILE');
+    const { kind, names } = namedTargetsOf(args, OWNERS);
     const namespace = await session.namespace();
     return names.map((name) => ({ kind, namespace, name }));
   }
-  if (words.length > 0) {
-    throw new UsageError(`${words.join(' ')}: give either names or -f; each file has an -f of its own`);
+  if (args.length > 0) {
+    throw new UsageError(`${args.join(' ')}: give either names or -f; each file has an -f of its own`);
   }
   const { planned } = await readPlan(session, options);
   return planned.map(({ kind, object: { metadata } }) => ({

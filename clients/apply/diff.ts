@@ -1,6 +1,6 @@
 import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts';
 import type { ManifestOptions } from '../cli/options.ts';
-import { note, print, labelOf } from '../cli/print.ts';
+import { printNote, print, labelOf } from '../cli/print.ts';
 import { specDiff } from '../rollout/diff.ts';
 import type { Session, Work } from '../session/session.ts';
 import { dryRunAll, type Accepted, type ApplyOptions, type Planned } from './apply.ts';
@@ -25,7 +25,7 @@ export const diffManifests: Work<DiffFlags> = async (session, flags) => {
 /** Prints the differences, and reports whether there are any. Throws what `drover apply` would be refused for. */
 async function diff(session: Session, options: DiffFlags): Promise<boolean> {
   const { planned, notes } = await readPlan(session, options);
-  for (const line of notes) note(line);
+  for (const line of notes) printNote(line);
   const kube = await session.kube();
   const { accepted, refused } = await compared(planned, {
     kube,
@@ -38,11 +38,11 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
     const label = labelOf(kind.resource, object.metadata.name);
     const lines = specDiff(label, before, after);
     differs ||= lines.length > 0;
-    if (lines.length === 0) note(`${label} unchanged`);
+    if (lines.length === 0) printNote(`${label} unchanged`);
     else print(lines);
     if (before === undefined) continue;
     for (const line of await formatChange(kube, kind, before, after)) print(line);
-    for (const line of formatHalts(kind, after)) note(line);
+    for (const line of formatHalts(kind, after)) printNote(line);
   }
   throwAll(refused);
   return differs;

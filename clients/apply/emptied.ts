@@ -48,19 +48,19 @@ function kept(live: unknown, wanted: Json): Json {
 function less(live: unknown, after: unknown, wanted: unknown, owned: (Fields | undefined)[]): unknown {
   if (!isObject(wanted) || !isObject(after)) return after;
   const below = (key: string): (Fields | undefined)[] => owned.map((fields) => fields?.[`f:${key}`]);
-  if (empties(live, wanted)) return theirs(after, owned);
+  if (empties(live, wanted)) return ownedByOthers(after, owned);
   return Object.fromEntries(
     Object.entries(after).map(([key, value]) => [key, less(field(live, key), value, wanted[key], below(key))]),
   );
 }
 
 /** Returns the fields that others have set, and what they have set in these. */
-function theirs(value: unknown, owned: (Fields | undefined)[]): unknown {
+function ownedByOthers(value: unknown, owned: (Fields | undefined)[]): unknown {
   const isWhole = owned.some((fields) => fields !== undefined && isEmpty(fields));
   if (!isObject(value) || isWhole) return value;
   const fields = Object.entries(value).map(([key, one]) => [key, one, owned.map((all) => all?.[`f:${key}`])] as const);
-  const left = fields.filter(([, , by]) => by.some((one) => one !== undefined));
-  return Object.fromEntries(left.map(([key, one, by]) => [key, theirs(one, by)]));
+  const setByOthers = fields.filter(([, , by]) => by.some((one) => one !== undefined));
+  return Object.fromEntries(setByOthers.map(([key, one, by]) => [key, ownedByOthers(one, by)]));
 }
 
 interface Emptying {

@@ -4,7 +4,7 @@ import { Failure, UsageError } from '../cli/failure.ts';
 import { ownerKindOf } from '../cli/kinds.ts';
 import type { ManifestOptions } from '../cli/options.ts';
 import type { Session } from '../session/session.ts';
-import type { Places, Planned } from './apply.ts';
+import type { FieldLocations, Planned } from './apply.ts';
 import { readManifestFiles } from './manifests.ts';
 
 export interface Plan {
@@ -42,13 +42,15 @@ export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan 
     planned: manifests.map((manifest) => ({
       kind: ownerKindOf(manifest.object.kind)!,
       object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
-      where: placesIn(manifest),
+      where: locationsIn(manifest),
     })),
-    notes: manifests.flatMap((manifest) => manifest.notes.map((note) => `${placesIn(manifest).about(note)}: ${note}`)),
+    notes: manifests.flatMap((manifest) =>
+      manifest.notes.map((note) => `${locationsIn(manifest).about(note)}: ${note}`),
+    ),
   };
 }
 
-const placesIn = ({ source, lineAbout, lineAboutVm }: Manifest): Places => ({
+const locationsIn = ({ source, lineAbout, lineAboutVm }: Manifest): FieldLocations => ({
   about: (sentence) => `${source}:${lineAbout(sentence)}`,
   aboutVm: (sentence) => `${source}:${lineAboutVm(sentence)}`,
 });
@@ -59,8 +61,8 @@ const isElsewhere = (named: string | undefined, given: string | undefined): bool
 function elsewhere(manifest: Manifest, given: string): Failure {
   const { kind, metadata } = manifest.object;
   const { name, namespace } = metadata;
-  const words = `${ownerKindOf(kind)!.noun} ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
-  return new Failure(`${placesIn(manifest).about('metadata.namespace')}: ${words}`);
+  const message = `${ownerKindOf(kind)!.noun} ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
+  return new Failure(`${locationsIn(manifest).about('metadata.namespace')}: ${message}`);
 }
 
 const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({

@@ -13,7 +13,7 @@ export type ReadyState =
   /** `but`: what only the next start or migration of VMs gives their pods. */
   | { state: 'there'; but?: string }
   /** `remarks`: what keeps it from that, and may pass. */
-  | { state: 'going'; phase: string; message: string; remarks: string[] }
+  | { state: 'going'; phase: string; message: string; notes: string[] }
   /** It makes no progress until a user intervenes. */
   | { state: 'stuck'; message: string };
 
@@ -39,7 +39,7 @@ export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState 
 function readyStateOfPool(pool: Stored<Pool>): ReadyState {
   const readiness = poolReadiness(wantedBy(pool), pool.status ?? {}, new Date().toISOString());
   const { reason, message } = readiness;
-  if (readiness.state === 'Stalled') return { state: 'stuck', message: haltOf(pool) ?? wordsOf(readiness) };
+  if (readiness.state === 'Stalled') return { state: 'stuck', message: haltOf(pool) ?? textOf(readiness) };
   if (readiness.state !== 'Held') return readyState(pool, readiness);
   const { paused } = rolloutView(pool);
   if (reason === 'Paused' && paused !== null)
@@ -49,7 +49,7 @@ function readyStateOfPool(pool: Stored<Pool>): ReadyState {
     };
   if (reason === 'OutdatedVms')
     return { state: 'stuck', message: `its updateStrategy leaves VMs to others: ${message}` };
-  return WAITED_FOR.has(reason) ? going(pool, reason, message) : { state: 'stuck', message: wordsOf(readiness) };
+  return WAITED_FOR.has(reason) ? going(pool, reason, message) : { state: 'stuck', message: textOf(readiness) };
 }
 
 /** What holds a pool, and may end while a command waits. */
@@ -70,7 +70,7 @@ const wantedBy = (owner: Stored<Owner>) => ({ replicas: wantedReplicas(owner), d
 function readyState(owner: Stored<Owner>, readiness: Readiness): ReadyState {
   if (readiness.state === 'Ready')
     return readiness.reason === 'OutdatedPods' ? { state: 'there', but: readiness.message } : { state: 'there' };
-  if (readiness.state === 'Stalled') return { state: 'stuck', message: wordsOf(readiness) };
+  if (readiness.state === 'Stalled') return { state: 'stuck', message: textOf(readiness) };
   return going(owner, readiness.reason, readiness.message);
 }
 
@@ -78,10 +78,10 @@ const going = (owner: Stored<Owner>, phase: string, message: string): ReadyState
   state: 'going',
   phase,
   message,
-  remarks: (owner.status?.conditions ?? [])
+  notes: (owner.status?.conditions ?? [])
     .filter(({ type, status }) => status === 'True' && REMARKABLE.has(type))
-    .map(wordsOf),
+    .map(textOf),
 });
 
-const wordsOf = ({ reason, message }: Pick<Condition, 'reason' | 'message'>): string =>
+const textOf = ({ reason, message }: Pick<Condition, 'reason' | 'message'>): string =>
   [reason, message].filter(Boolean).join(': ');

@@ -4,7 +4,7 @@ import { ignoreKubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
-import { note, plain, print, shortDuration } from '../cli/print.ts';
+import { printNote, plain, print, shortDuration } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
 import { missingReferences } from './missing-references.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
@@ -16,7 +16,7 @@ interface Group {
 }
 
 /** How often to say how far they are, and to look for what is missing. */
-const REMARK_MS = 10_000;
+const PROGRESS_MS = 10_000;
 
 /**
  * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that
@@ -38,18 +38,18 @@ export async function waitUntilReady(
 const failuresOf = (reason: unknown): unknown[] => (reason instanceof AggregateError ? reason.errors : [reason]);
 
 async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, timeoutMs: number): Promise<void> {
-  const told = new ProgressNotes(kind);
+  const progress = new ProgressLog(kind);
   let now = owners;
-  const remarks = setInterval(() => void told.remark(kube, now), REMARK_MS);
+  const timer = setInterval(() => void progress.printProgress(kube, now), PROGRESS_MS);
   try {
     await inTime(timeoutMs, (signal) =>
       followOwners({ kube, kind, owners, signal }, (newer) => {
         now = newer;
-        return told.take(newer).every(({ state }) => state !== 'going');
+        return progress.report(newer).every(({ state }) => state !== 'going');
       }),
     );
   } finally {
-    clearInterval(remarks);
+    clearInterval(timer);
   }
   throwAll(now.flatMap((owner) => failureOf(kind, owner, timeoutMs) ?? []));
 }
@@ -60,25 +60,25 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
   const title = `${kind.noun} ${owner.metadata.name}`;
   if (readyState.state === 'stuck')
     return new Failure(readyState.message.startsWith(title) ? readyState.message : `${title}: ${readyState.message}`);
-  const message = [readyState.message, ...readyState.remarks].filter(Boolean).join('; ');
+  const message = [readyState.message, ...readyState.notes].filter(Boolean).join('; ');
   return new Failure(
     `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${message}; drover continues with it`,
   );
 }
 
 /** What has been said of each object: nothing is said twice in a row. */
-class ProgressNotes {
+class ProgressLog {
   readonly #kind: OwnerKind;
   readonly #phases = new Map<string, string>();
   readonly #messages = new Map<string, string>();
-  readonly #notes = new Set<string>();
+  readonly #printed = new Set<string>();
 
   constructor(kind: OwnerKind) {
     this.#kind = kind;
   }
 
   /** Reports at once what is new: a phase, an obstacle, or success. */
-  take(owners: readonly Stored<Owner>[]): ReadyState[] {
+  report(owners: readonly Stored<Owner>[]): ReadyState[] {
     return owners.map((owner) => {
       const { name } = owner.metadata;
       const readyState = readyStateOf(this.#kind, owner);
@@ -86,17 +86,17 @@ class ProgressNotes {
       if (this.#phases.get(name) !== phase) this.#say(name, readyState);
       this.#phases.set(name, phase);
       if (readyState.state === 'going')
-        for (const remark of readyState.remarks) this.#note(`${this.#title(name)}: ${remark}`);
+        for (const note of readyState.notes) this.#printOnce(`${this.#title(name)}: ${note}`);
       return readyState;
     });
   }
 
   /** Reports their progress, and what they lack. */
-  async remark(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
+  async printProgress(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
     const waiting = owners.filter((owner) => readyStateOf(this.#kind, owner).state === 'going');
     for (const owner of waiting) this.#say(owner.metadata.name, readyStateOf(this.#kind, owner));
     const pools = waiting.flatMap((owner) => (isPool(this.#kind, owner) ? [owner] : []));
-    for (const line of (await ignoreKubeError(missingReferences(kube, pools))) ?? []) this.#note(line);
+    for (const line of (await ignoreKubeError(missingReferences(kube, pools))) ?? []) this.#printOnce(line);
   }
 
   #say(name: string, readyState: ReadyState): void {
@@ -110,10 +110,10 @@ class ProgressNotes {
     print(line);
   }
 
-  #note(line: string): void {
-    if (this.#notes.has(line)) return;
-    this.#notes.add(line);
-    note(plain(line));
+  #printOnce(line: string): void {
+    if (this.#printed.has(line)) return;
+    this.#printed.add(line);
+    printNote(plain(line));
   }
 
   #title(name: string): string {

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { note, plain, print, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, plain, print, printData, type DataFormat } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { formatPace, makeAndFollow } from '../operations/make.ts';
 import { readNamed, readVms, scopeOf } from '../operations/read-vms.ts';
@@ -35,12 +35,12 @@ async function planned(session: Session, names: string[], flags: ChangeFlags): P
 /** Reads the VMs that are meant. Throws `UsageError`, and a `KubeError` (404) for a missing VM. */
 async function vmsToChange(
   session: Session,
-  words: string[],
+  args: string[],
   { selector, allNamespaces = false }: ChangeFlags,
 ): Promise<VmWithVmi[]> {
-  if (words.length > 0 && selector !== undefined) throw new UsageError('give names or -l, not both');
-  if (words.length > 0 && allNamespaces) throw new UsageError('give names or -A, not both');
-  if (words.length > 0) return readNamed(await session.kube(), await session.namespace(), vmNamesOf(words));
+  if (args.length > 0 && selector !== undefined) throw new UsageError('give names or -l, not both');
+  if (args.length > 0 && allNamespaces) throw new UsageError('give names or -A, not both');
+  if (args.length > 0) return readNamed(await session.kube(), await session.namespace(), vmNamesOf(args));
   if (selector === undefined) throw new UsageError('which VMs? Give their names or -l');
   return readVms(await session.kube(), await scopeOf(session, { allNamespaces, selector }));
 }
@@ -63,19 +63,19 @@ export const applyChange: Work<ChangeFlags & ChangingFlags> = async (session, fl
     {
       operation,
       what,
-      tellDryRun: () => print(`${what} (server dry run)`),
-      tell: ({ metadata: { name, namespace } }) => {
+      printDryRun: () => print(`${what} (server dry run)`),
+      printMade: ({ metadata: { name, namespace } }) => {
         const where = namespace === undefined ? '-A' : `-n ${namespace}`;
-        note(plain(`\`drover change undo ${name} ${where}\` takes it back`));
-        if (restart === undefined) tellRestarts(plan);
+        printNote(plain(`\`drover change undo ${name} ${where}\` takes it back`));
+        if (restart === undefined) printRestarts(plan);
       },
     },
     flags,
   );
 };
 
-function tellRestarts({ groups }: DryRunPlan): void {
+function printRestarts({ groups }: DryRunPlan): void {
   const waits = groups.flatMap(({ need, vms }) => (need === 'Restart' ? vms : []));
   if (waits.length > 0)
-    note(`${formatVms(waits.length)} to be restarted: \`drover vm restart --pending\` does that, a few at a time`);
+    printNote(`${formatVms(waits.length)} to be restarted: \`drover vm restart --pending\` does that, a few at a time`);
 }

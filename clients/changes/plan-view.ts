@@ -1,7 +1,7 @@
 import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import type { ChangeNeed } from '../../decisions/views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/print.ts';
 import type { DryRunPlan } from './plan.ts';
@@ -16,7 +16,7 @@ const NEEDS: Record<ChangeNeed, string> = {
 const ORDER = Object.keys(NEEDS) as ChangeNeed[];
 
 /** What the plan says, for users: the groups, and the VMs that nothing is done to. */
-export function planLines({ groups, unchanged, left }: Omit<DryRunPlan, 'patch'>): string[] {
+export function planLines({ groups, unchanged, skipped }: Omit<DryRunPlan, 'patch'>): string[] {
   const sorted = groups.toSorted((a, b) => ORDER.indexOf(a.need) - ORDER.indexOf(b.need));
   return [
     ...sorted.flatMap(({ need, edits, vms, kubevirt }) => [
@@ -26,7 +26,7 @@ export function planLines({ groups, unchanged, left }: Omit<DryRunPlan, 'patch'>
       ...(kubevirt.is === 'unknown' ? [paint('yellow', '  KubeVirt was not asked: there are too many groups')] : []),
     ]),
     ...(unchanged.length === 0 ? [] : [plain(`${formatVms(unchanged.length)} as wanted: ${formatNames(unchanged)}`)]),
-    ...left.map(({ message, vms }) => plain(`left as they are: ${formatNames(vms)}: ${message}`)),
+    ...skipped.map(({ message, vms }) => plain(`left as they are: ${formatNames(vms)}: ${message}`)),
     ...(groups.length === 0 ? ['nothing to change'] : []),
   ];
 }

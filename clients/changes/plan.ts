@@ -9,7 +9,7 @@ import { vmiView } from '../../decisions/from-object/vmi.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
 import { whyTemplated } from '../../decisions/template/why-templated.ts';
-import type { ChangeNeed } from '../../decisions/views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -5,9 +5,9 @@ export async function mapAtOnce<T, R>(
   work: (item: T, index: number) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  const left = items.entries();
+  const entries = items.entries();
   const next = async (): Promise<void> => {
-    for (const [index, item] of left) results[index] = await work(item, index);
+    for (const [index, item] of entries) results[index] = await work(item, index);
   };
   await Promise.all(Array.from({ length: atOnce }, next));
   return results;

@@ -17,7 +17,7 @@ const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 export function addGlobalOptions(program: Command): Command {
   return program
     .addOption(
-      new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)').argParser(
+      new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: the namespace of the context)').argParser(
         nameLike(NAMESPACE, ' and -'),
       ),
     )

@@ -13,7 +13,7 @@ import { ownerIdOf, type PoolRef } from '../../workflows/lib/ids.ts';
 /** A kind that commands take, with the words that users may use for it: the first is the shortest. */
 export interface Kind {
   resource: Resource;
-  words: readonly string[];
+  aliases: readonly string[];
   /** What sentences call one object of the kind. */
   noun: string;
 }
@@ -27,7 +27,7 @@ export interface OwnerKind extends Kind, AnyOwnerKind {
   hasNamed: (owner: string, member: string) => boolean;
 }
 
-const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[] => {
+const aliasesOf = ({ kind, plural, group }: Resource, ...short: string[]): string[] => {
   const singular = kind.toLowerCase();
   return [...short, singular, plural, `${singular}.${group}`, `${plural}.${group}`];
 };
@@ -40,7 +40,7 @@ interface Own extends Pick<OwnerKind, 'hasNamed'> {
 function ownerKind(kind: VmOwnerKind, { short, hasNamed }: Own): OwnerKind {
   return {
     ...OWNER_KINDS[kind],
-    words: wordsOf(OWNER_KINDS[kind].resource, ...short),
+    aliases: aliasesOf(OWNER_KINDS[kind].resource, ...short),
     workflowId: (ref) => ownerIdOf(kind, ref),
     hasNamed,
   };
@@ -59,15 +59,15 @@ const REPLICA_SETS: readonly OwnerKind[] = [
 
 export const OWNERS: readonly OwnerKind[] = [Pools, ...REPLICA_SETS];
 
-export const Vms: Kind = { resource: VirtualMachines, noun: 'VM', words: wordsOf(VirtualMachines, 'vm', 'vms') };
+export const Vms: Kind = { resource: VirtualMachines, noun: 'VM', aliases: aliasesOf(VirtualMachines, 'vm', 'vms') };
 export const Vmis: Kind = {
   resource: VirtualMachineInstances,
   noun: 'VMI',
-  words: wordsOf(VirtualMachineInstances, 'vmi', 'vmis'),
+  aliases: aliasesOf(VirtualMachineInstances, 'vmi', 'vmis'),
 };
 
 /** Claims that VMs have left to the next VMs with their numbers. */
-export const Disks: Kind = { resource: PersistentVolumeClaims, words: ['disk', 'disks'], noun: 'kept disk' };
+export const Disks: Kind = { resource: PersistentVolumeClaims, aliases: ['disk', 'disks'], noun: 'kept disk' };
 
 export const KINDS: readonly Kind[] = [...OWNERS, Vms, Vmis, Disks];
 
@@ -76,7 +76,7 @@ export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>
   OWNERS.find(({ resource }) => resource.kind === kind);
 
 /** Returns for example `pool, vmrs or vm`: a word for each kind. */
-export const kindArguments = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ words }) => words[0]!));
+export const kindArguments = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ aliases }) => aliases[0]!));
 
 /** Returns for example `a VMI replica set`. */
 export const aNoun = ({ noun }: Kind): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;

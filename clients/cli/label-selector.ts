@@ -49,8 +49,8 @@ function requirementsOf<T>(text: string, read: (reader: Reader) => T): T[] {
 
 function checkComparison(reader: Reader): void {
   const key = labelKey(reader);
-  const sign = reader.take();
-  const value = reader.word() ?? '';
+  const sign = reader.pop();
+  const value = reader.token() ?? '';
   if (!/^-?\d+$/.test(value))
     reader.fail(`the value after ${key}${sign} must be an integer, not ${JSON.stringify(value)}`);
 }
@@ -60,7 +60,7 @@ function requirementOf(reader: Reader): Requirement {
   const key = labelKey(reader);
   const sign = reader.next;
   if (sign === undefined || sign === ',') return { key, operator: 'Exists' };
-  reader.take();
+  reader.pop();
   if (sign === 'in') return { key, operator: 'In', values: valuesOf(reader) };
   if (sign === 'notin') return { key, operator: 'NotIn', values: valuesOf(reader) };
   if (sign === '=' || sign === '==' || sign === '!=')
@@ -69,7 +69,7 @@ function requirementOf(reader: Reader): Requirement {
 }
 
 function labelKey(reader: Reader): string {
-  const key = reader.word();
+  const key = reader.token();
   if (key === undefined)
     return reader.fail(
       reader.next === undefined
@@ -83,7 +83,7 @@ function labelKey(reader: Reader): string {
 
 /** An empty value is valid too. */
 function valueOf(reader: Reader): string {
-  const value = reader.word() ?? '';
+  const value = reader.token() ?? '';
   if (LabelValue.safeParse(value).success) return value;
   return reader.fail(
     `${JSON.stringify(value)} is not a valid label value: use at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`,
@@ -115,19 +115,19 @@ class Reader {
     return this.#tokens.at(-2);
   }
 
-  take(): string | undefined {
+  pop(): string | undefined {
     return this.#tokens.pop();
   }
 
   skip(token: string): boolean {
     if (this.next !== token) return false;
-    this.take();
+    this.pop();
     return true;
   }
 
   /** Takes the next token unless it is a sign. */
-  word(): string | undefined {
-    return this.next === undefined || /[=!,()<>]/.test(this.next) ? undefined : this.take();
+  token(): string | undefined {
+    return this.next === undefined || /[=!,()<>]/.test(this.next) ? undefined : this.pop();
   }
 
   fail(message: string): never {

@@ -20,8 +20,8 @@ const LONGEST_REASON = 1024;
 /** `--reason`: users read it in the status, the history and the Web UI, or wherever `shownIn` says. */
 export const reasonOption = (shownIn = 'status, history and the Web UI'): Option =>
   new Option('--reason <words>', `the reason, shown in ${shownIn}`).argParser((text) => {
-    const words = text.trim();
-    if (words.length > 0 && words.length <= LONGEST_REASON) return words;
+    const trimmed = text.trim();
+    if (trimmed.length > 0 && trimmed.length <= LONGEST_REASON) return trimmed;
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
   });
 

@@ -21,23 +21,23 @@ export function print(text: string | readonly string[]): void {
 }
 
 /** Prints a remark for users to stderr, apart from the command's output. */
-export function note(text: string): void {
+export function printNote(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
 /** What a command has done, in a sentence, and what else users should know. */
-export interface Told {
+export interface CommandResult {
   sentence: string;
-  remarks: string[];
+  notes: string[];
 }
 
-export function tell({ sentence, remarks }: Told): void {
+export function printResult({ sentence, notes }: CommandResult): void {
   print(sentence);
-  for (const remark of remarks) note(remark);
+  for (const note of notes) printNote(note);
 }
 
-export const noteBrokenWatch = ({ message }: Error): void =>
-  note(`the watch failed and is being restarted: ${plain(message.trim())}`);
+export const printBrokenWatch = ({ message }: Error): void =>
+  printNote(`the watch failed and is being restarted: ${plain(message.trim())}`);
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 
@@ -101,7 +101,7 @@ export const typeLabelOf = ({ kind, group }: Resource): string =>
   `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
 
 /** Returns the suffix of a sentence that says what a command did. */
-export function dryRunRemark(where: string): string {
+export function dryRunSuffix(where: string): string {
   if (where === 'none') return '';
   return where === 'server' ? ' (server dry run)' : ' (dry run)';
 }

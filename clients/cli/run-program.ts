@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from 'commander';
 import { FailureBesides, linesOf, UsageError } from './failure.ts';
-import { note, plain } from './print.ts';
+import { printNote, plain } from './print.ts';
 import { traced } from './traced-command.ts';
 
 /** As in kubectl, a flag whose value is optional takes it only after `=`: the next word is never its value. */
@@ -25,7 +25,7 @@ export async function runProgram(program: Command, args: string[]): Promise<void
   // A reader such as `head` has seen enough: exit as a program does that SIGPIPE ends.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(141);
-    note(`error: standard output can't be written: ${error.message}`);
+    printNote(`error: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
   // Without stderr, nothing can be reported.
@@ -37,8 +37,8 @@ export async function runProgram(program: Command, args: string[]): Promise<void
 /** Runs one command line, and returns the exit code for its error: 0 if it has none. */
 export async function runLine(program: Command, args: string[]): Promise<number> {
   try {
-    const words = args.map((word) => ALONE[word] ?? word);
-    await traced(commandOf(program, words), () => program.parseAsync(words, { from: 'user' }));
+    const expanded = args.map((arg) => ALONE[arg] ?? arg);
+    await traced(commandOf(program, expanded), () => program.parseAsync(expanded, { from: 'user' }));
     return 0;
   } catch (error) {
     report(error);
@@ -47,13 +47,13 @@ export async function runLine(program: Command, args: string[]): Promise<number>
 }
 
 /** Returns the words of the command in a command line, such as `pool` and `scale`. */
-function commandOf(program: Command, words: readonly string[]): string[] {
+function commandOf(program: Command, args: readonly string[]): string[] {
   const found: string[] = [];
   let command = program;
-  for (const word of words) {
-    const next = command.commands.find((one) => one.name() === word);
+  for (const arg of args) {
+    const next = command.commands.find((one) => one.name() === arg);
     if (next === undefined) continue;
-    found.push(word);
+    found.push(arg);
     command = next;
   }
   return found;
@@ -61,8 +61,8 @@ function commandOf(program: Command, words: readonly string[]): string[] {
 
 function report(error: unknown): void {
   if (error instanceof CommanderError) return;
-  if (process.env['DROVER_DEBUG']) note((error as Error).stack ?? String(error));
-  else for (const line of linesOf(error)) note(`error: ${line}`);
+  if (process.env['DROVER_DEBUG']) printNote((error as Error).stack ?? String(error));
+  else for (const line of linesOf(error)) printNote(`error: ${line}`);
 }
 
 function exitCodeOf(error: unknown): number {

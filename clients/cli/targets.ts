@@ -10,41 +10,40 @@ export interface Targets<K extends Kind = Kind> {
 }
 
 /** Parses `pool web`, `pools`, or `pool/web pool/db`. Throws `UsageError`. */
-export function targetsOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): Targets<K> {
-  const slashed = words.filter((word) => word.includes('/'));
+export function targetsOf<K extends Kind>(args: readonly string[], kinds: readonly K[]): Targets<K> {
+  const slashed = args.filter((arg) => arg.includes('/'));
   if (slashed.length > 0) {
-    if (slashed.length < words.length)
-      throw new UsageError(`${words.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
-    const pairs = words.map((word) => {
-      const at = word.indexOf('/');
-      return { kind: kindOf(word.slice(0, at), kinds), name: checkName(word.slice(at + 1)) };
+    if (slashed.length < args.length)
+      throw new UsageError(`${args.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
+    const pairs = args.map((arg) => {
+      const at = arg.indexOf('/');
+      return { kind: kindOf(arg.slice(0, at), kinds), name: checkName(arg.slice(at + 1)) };
     });
     const { kind } = pairs[0]!;
-    if (pairs.some((pair) => pair.kind !== kind))
-      throw new UsageError(`${words.join(' ')}: one command takes one kind`);
+    if (pairs.some((pair) => pair.kind !== kind)) throw new UsageError(`${args.join(' ')}: one command takes one kind`);
     return { kind, names: pairs.map(({ name }) => name) };
   }
-  const [word, ...names] = words;
-  if (word === undefined) throw new UsageError(`which kind? Give ${kindArguments(kinds)}`);
-  return { kind: kindOf(word, kinds), names: names.map(checkName) };
+  const [arg, ...names] = args;
+  if (arg === undefined) throw new UsageError(`which kind? Give ${kindArguments(kinds)}`);
+  return { kind: kindOf(arg, kinds), names: names.map(checkName) };
 }
 
-function kindOf<K extends Kind>(word: string, kinds: readonly K[]): K {
+function kindOf<K extends Kind>(arg: string, kinds: readonly K[]): K {
   const meant = <T extends Kind>(among: readonly T[]): T[] =>
-    among.filter(({ words }) => words.includes(word.toLowerCase()));
+    among.filter(({ aliases }) => aliases.includes(arg.toLowerCase()));
   const [kind, ...others] = meant(kinds);
   if (kind !== undefined && others.length === 0) return kind;
   if (kind !== undefined)
-    throw new UsageError(`"${word}" may mean ${kindArguments([kind, ...others])}: give one of them`);
+    throw new UsageError(`"${arg}" may mean ${kindArguments([kind, ...others])}: give one of them`);
   const [other] = meant(KINDS);
   if (other !== undefined)
-    throw new UsageError(`"${word}" is ${aNoun(other)}, and this command takes ${kindArguments(kinds)}`);
+    throw new UsageError(`"${arg}" is ${aNoun(other)}, and this command takes ${kindArguments(kinds)}`);
   const right = closest(
-    word,
-    kinds.flatMap(({ words }) => words),
+    arg,
+    kinds.flatMap(({ aliases }) => aliases),
   );
   throw new UsageError(
-    `"${word}" is not a kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`,
+    `"${arg}" is not a kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`,
   );
 }
 
@@ -54,16 +53,16 @@ function checkName(name: string): string {
 }
 
 /** Like `targetsOf`, for commands that need names. Throws `UsageError`. */
-export function namedTargetsOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): Targets<K> {
-  const targets = targetsOf(words, kinds);
-  if (targets.names.length === 0) throw new UsageError(`which ${targets.kind.words[0]}? Give its name`);
+export function namedTargetsOf<K extends Kind>(args: readonly string[], kinds: readonly K[]): Targets<K> {
+  const targets = targetsOf(args, kinds);
+  if (targets.names.length === 0) throw new UsageError(`which ${targets.kind.aliases[0]}? Give its name`);
   return targets;
 }
 
 /** Like `namedTargetsOf`, for commands that take one object. Throws `UsageError`. */
-export function oneTargetOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): { kind: K; name: string } {
-  const { kind, names } = namedTargetsOf(words, kinds);
-  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
+export function oneTargetOf<K extends Kind>(args: readonly string[], kinds: readonly K[]): { kind: K; name: string } {
+  const { kind, names } = namedTargetsOf(args, kinds);
+  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.aliases[0]} at a time`);
   return { kind, name: names[0]! };
 }
 
@@ -71,18 +70,18 @@ export function oneTargetOf<K extends Kind>(words: readonly string[], kinds: rea
  * Parses names of VMs: `web-3`, `vm/web-3`, or `vm web-3`, each name once. A VM that is named as a kind is `vm/pool`.
  * Throws `UsageError` if there are none.
  */
-export function vmNamesOf(words: readonly string[]): string[] {
-  const isKind = words.length > 1 && KINDS.some((kind) => kind.words.includes(words[0]!.toLowerCase()));
-  const [kind, ...behind] = isKind ? words : [Vms.words[0]!, ...words];
-  const names = behind.map((word) => (word.includes('/') ? namedTargetsOf([word], [Vms]).names[0]! : word));
+export function vmNamesOf(args: readonly string[]): string[] {
+  const isKind = args.length > 1 && KINDS.some((kind) => kind.aliases.includes(args[0]!.toLowerCase()));
+  const [kind, ...behind] = isKind ? args : [Vms.aliases[0]!, ...args];
+  const names = behind.map((arg) => (arg.includes('/') ? namedTargetsOf([arg], [Vms]).names[0]! : arg));
   return [...new Set(namedTargetsOf([kind!, ...names], [Vms]).names)];
 }
 
 /** Parses `pool web web-3 web-7`, or `pool/web web-3 web-7`; there may be no VMs. Throws `UsageError`. */
-export function poolAndVms(words: readonly string[]): { pool: string; vms: string[] } {
-  const behind = words[0]!.includes('/') ? 1 : 2;
-  const [pool = ''] = namedTargetsOf(words.slice(0, behind), [Pools]).names;
-  const rest = words.slice(behind);
+export function poolAndVms(args: readonly string[]): { pool: string; vms: string[] } {
+  const behind = args[0]!.includes('/') ? 1 : 2;
+  const [pool = ''] = namedTargetsOf(args.slice(0, behind), [Pools]).names;
+  const rest = args.slice(behind);
   return { pool, vms: rest.length === 0 ? [] : vmNamesOf(rest) };
 }
 

@@ -4,11 +4,11 @@ import { asSpan, openTracer } from '../../workers/tracing/tracing.ts';
 const UNTRACED = new Set(['worker', 'dev', 'complete', 'completion']);
 
 /** Runs a command as the first span of a trace, if the environment asks for traces. */
-export async function traced(words: readonly string[], work: () => Promise<unknown>): Promise<void> {
-  const [first] = words;
+export async function traced(args: readonly string[], work: () => Promise<unknown>): Promise<void> {
+  const [first] = args;
   const tracer = first === undefined || UNTRACED.has(first) ? undefined : await openTracer('drover');
   if (tracer === undefined) return void (await work());
-  const start = { name: `drover ${words.join(' ')}`, kind: 'internal', parent: undefined, attributes: {} } as const;
+  const start = { name: `drover ${args.join(' ')}`, kind: 'internal', parent: undefined, attributes: {} } as const;
   try {
     await asSpan(tracer, start, work);
   } finally {

@@ -7,7 +7,7 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from './failure.ts';
 import type { OwnerKind } from './kinds.ts';
 import type { Owner } from './owner.ts';
-import { noteBrokenWatch } from './print.ts';
+import { printBrokenWatch } from './print.ts';
 
 export interface Watched {
   kube: KubeClient;
@@ -74,7 +74,7 @@ export async function watchUntil<T extends Stored>(
     namespace,
     view: (object) => object,
     onChange: lookAgain,
-    onError: (error) => (isReady ? noteBrokenWatch(error) : reject(error)),
+    onError: (error) => (isReady ? printBrokenWatch(error) : reject(error)),
   });
   const abort = (): void => reject(signal?.reason);
   if (signal?.aborted === true) abort();

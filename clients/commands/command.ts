@@ -15,14 +15,14 @@ export class Command extends Commander {
   /** Loads what the command does with these flags, and does it in a session of its own. */
   does<Flags>(load: (flags: Flags) => Promise<Work<Flags>>): this {
     return this.action((...given: unknown[]) => {
-      const words = given
+      const args = given
         .slice(0, -2)
         .flat()
-        .filter((word) => word !== undefined) as string[];
+        .filter((arg) => arg !== undefined) as string[];
       const flags = given.at(-2) as Flags;
       return inSession(this, async (session) => {
         const work = await load(flags);
-        await work(session, flags, ...words);
+        await work(session, flags, ...args);
       });
     });
   }

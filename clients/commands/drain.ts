@@ -7,7 +7,7 @@ const onNode = (verb: string, description: string): Command =>
 const startCommand = (): Command =>
   onNode(
     'start',
-    'cordon a node and have its VMs leave it, those of pools with `drain` within their budgets, and follow that until ' +
+    'cordon a node and have its VMs leave it, VMs of pools with `drain` within their budgets, and follow that until ' +
       'none is left; other pods stay',
   )
     .option('--no-wait', 'return as soon as all VMs were asked to leave')

@@ -21,7 +21,7 @@ export const addScopeOptions = <C extends Commander>(command: C): C =>
     )
     .option(
       '--to <type>',
-      "the new machine type; without it the type is cleared, and the default applies: that of the VM's preference, or of the cluster",
+      "the new machine type; without it the type is cleared, and the default of the VM's preference, or of the cluster, applies",
     );
 
 export const addRestartOptions = <C extends Commander>(command: C): C =>

@@ -42,7 +42,7 @@ const resumeCommand = (): Command =>
   );
 
 const runCommand = (): Command =>
-  onOne('run', 'make its operation now, with your own rights, in addition to those of its times')
+  onOne('run', 'create its operation now, with your own rights, in addition to the scheduled ones')
     .option('--no-wait', 'return as soon as it has begun')
     .does(async () => (await import('../schedules/make.ts')).runSchedule);
 

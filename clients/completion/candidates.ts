@@ -47,10 +47,10 @@ export async function candidates({ command, operands, last, globals }: CommandLi
     const resources = ARGUMENTS[first.name()] ?? (resource === undefined ? [] : [resource]);
     return (await Promise.all(resources.map(namesOf))).flat();
   }
-  const kinds = KINDS.filter(({ words }) => first.description.split(/\W+/).includes(words[0]!));
+  const kinds = KINDS.filter(({ aliases }) => first.description.split(/\W+/).includes(aliases[0]!));
   const [kind = last.includes('/') ? last.split('/', 1)[0]! : undefined, pool] = operands;
-  if (kind === undefined) return kinds.map(({ words }) => words[0]!);
-  const { resource } = kinds.find(({ words }) => words.includes(kind)) ?? Pools;
+  if (kind === undefined) return kinds.map(({ aliases }) => aliases[0]!);
+  const { resource } = kinds.find(({ aliases }) => aliases.includes(kind)) ?? Pools;
   if (operands.length === 0) return (await namesOf(resource)).map((name) => `${kind}/${name}`);
   const isOfPool = pool !== undefined && command.registeredArguments.at(-1)?.name() === 'vms';
   return namesOf(isOfPool ? VirtualMachines : resource);

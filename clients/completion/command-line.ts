@@ -14,28 +14,28 @@ export interface CommandLine {
 }
 
 /** Reads the words after `drover`, the last of which is being typed. Skips what no command takes. */
-export function commandLine(program: Command, words: readonly string[]): CommandLine {
+export function commandLine(program: Command, args: readonly string[]): CommandLine {
   let command = program;
   let flag: Option | undefined;
   const operands: string[] = [];
   const globals: Record<string, string> = {};
-  for (const word of words.slice(0, -1)) {
+  for (const arg of args.slice(0, -1)) {
     if (flag !== undefined) {
-      globals[flag.attributeName()] = word;
+      globals[flag.attributeName()] = arg;
       flag = undefined;
-    } else if (word.startsWith('-')) {
-      const [name = '', value] = word.split('=', 2);
+    } else if (arg.startsWith('-')) {
+      const [name = '', value] = arg.split('=', 2);
       const option = optionOf(command, name);
       if (option !== undefined && value !== undefined) globals[option.attributeName()] = value;
       else if (option?.required === true) flag = option;
     } else {
-      const child = operands.length === 0 ? command.commands.find((one) => one.name() === word) : undefined;
-      if (child === undefined) operands.push(word);
+      const child = operands.length === 0 ? command.commands.find((one) => one.name() === arg) : undefined;
+      if (child === undefined) operands.push(arg);
       else command = child;
     }
   }
   const cluster = globals['cluster'] ?? 'default';
-  return { command, operands, flag, last: words.at(-1) ?? '', globals: { ...globals, cluster } };
+  return { command, operands, flag, last: args.at(-1) ?? '', globals: { ...globals, cluster } };
 }
 
 /** Returns the option of this name that the command or one above it takes. */

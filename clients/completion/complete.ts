@@ -14,19 +14,19 @@ const FILES = ':0\n';
  * Prints what may stand in place of the last word, a line each, with its description after a tab, as the scripts of
  * cobra and kubectl read it.
  */
-export async function complete(program: Command, words: string[]): Promise<void> {
-  const line = commandLine(program, words);
+export async function complete(program: Command, args: string[]): Promise<void> {
+  const line = commandLine(program, args);
   if (line.flag !== undefined && PATHS.includes(line.flag.long ?? '')) return void process.stdout.write(FILES);
   const known = line.flag === undefined && !line.last.startsWith('-') ? await candidates(line) : [];
   const root = tab(program, { completionCommandName: 'completion' });
   // Only one command is asked.
   for (const command of [root, ...root.commands.values()]) offer(command, known);
-  root.parse(words);
+  root.parse(args);
 }
 
 /** Has the arguments of a command offer these words. */
 function offer(command: Completed, known: readonly string[]): void {
   for (const argument of command.arguments.values()) {
-    argument.handler ??= (add) => known.forEach((word) => add(word, ''));
+    argument.handler ??= (add) => known.forEach((value) => add(value, ''));
   }
 }

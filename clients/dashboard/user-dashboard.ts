@@ -54,7 +54,7 @@ export async function openUserDashboard(session: Session, options: UserDashboard
   const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });
   const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), now: Date.now });
   const sources: Sources = new Sources(kube, fleet, {
-    onChange: () => stream.tell({ unseen: sources.unseen, namespaces: sources.namespaces }),
+    onChange: () => stream.updateSession({ unseen: sources.unseen, namespaces: sources.namespaces }),
     onRevoked: options.onRevoked,
   });
   const stream: Stream = new Stream(fleet, await seenSession(session, isReadOnly), streamMs);
@@ -72,11 +72,11 @@ export async function openUserDashboard(session: Session, options: UserDashboard
     answers: {
       read: {
         session: () => Promise.resolve(stream.session),
-        vms: (words) => details.vm(words),
-        owners: (words) => details.owner(words),
-        nodes: (words) => details.node(words),
-        logs: (words) => operations.log(words),
-        reports: (words) => operations.report(words),
+        vms: (segments) => details.vm(segments),
+        owners: (segments) => details.owner(segments),
+        nodes: (segments) => details.node(segments),
+        logs: (segments) => operations.log(segments),
+        reports: (segments) => operations.report(segments),
       },
       act: async (body) => {
         if (isReadOnly) throw new Failure(READ_ONLY);
@@ -97,10 +97,10 @@ export async function openUserDashboard(session: Session, options: UserDashboard
       void sources
         .start(namespace, elsewhere)
         .then(() => {
-          stream.tell({ namespaces: sources.namespaces });
+          stream.updateSession({ namespaces: sources.namespaces });
           stream.synced();
         })
-        .catch((error: unknown) => stream.tell({ state: 'reconnecting', message: (error as Error).message }));
+        .catch((error: unknown) => stream.updateSession({ state: 'reconnecting', message: (error as Error).message }));
       void learnVersions(kube, stream);
     },
     close: async () => {
@@ -131,12 +131,12 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
 function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiServerContact {
   let isLost = false;
   let rejection: string | null = null;
-  const tell = (): void => {
+  const publish = (): void => {
     const answers = isLost ? 'reconnecting' : 'live';
     const state = rejection === null ? answers : 'refused';
     if (state === stream.session.state) return;
     const message = isLost ? sources.lastError || 'the API server does not answer' : null;
-    stream.tell({ state, since: new Date().toISOString(), message: rejection ?? message });
+    stream.updateSession({ state, since: new Date().toISOString(), message: rejection ?? message });
   };
   const probe = async (): Promise<void> => {
     try {
@@ -148,7 +148,7 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
       rejection = isRejected ? sentenceOf(error) : null;
       if (!isRejected && (!(error instanceof KubeError) || isTransient(error))) throw error;
     }
-    tell();
+    publish();
   };
   const contact = new ApiServerContact({
     probe,
@@ -157,7 +157,7 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
     lostAfterMs: LOST_MS,
     onChange: (lost) => {
       isLost = lost;
-      tell();
+      publish();
     },
   });
   contact.start();
@@ -168,7 +168,7 @@ async function learnVersions(kube: KubeClient, stream: Stream): Promise<void> {
   const [kubernetes, kubevirt] = await Promise.all(
     [kubernetesOf(kube), kubevirtIn(kube)].map((version) => version.catch(() => null)),
   );
-  stream.tell({
+  stream.updateSession({
     versions: { drover: packageJson.version, kubernetes: kubernetes ?? null, kubevirt: kubevirt ?? null },
   });
 }

@@ -12,7 +12,7 @@ import { planOf } from '../apply/plan.ts';
 import { readyStateOf } from '../apply/ready-state.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { note, paint, print } from '../cli/print.ts';
+import { printNote, paint, print } from '../cli/print.ts';
 import { followOwners, inTime, untilAborted } from '../cli/watch-until.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
@@ -77,7 +77,7 @@ export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
 /** Returns the first line of the stack's error as a `Failure`; notes the other lines, which are a process's log. */
 function failureOf(error: unknown, state: string): Failure {
   const [sentence = '', ...log] = error instanceof Error ? error.message.split('\n') : [String(error)];
-  if (log.length > 0) note(log.join('\n'));
+  if (log.length > 0) printNote(log.join('\n'));
   return new Failure(`${sentence} (logs: ${pathsOf(state).logs})`, { cause: error });
 }
 
@@ -140,7 +140,7 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
   );
   if (last.state === 'stuck') throw new Failure(`pool ${POOL}: ${last.message}`);
   if (last.state === 'there') return;
-  const message = [last.message, ...last.remarks].join('; ');
+  const message = [last.message, ...last.notes].join('; ');
   throw new Failure(`pool ${POOL} does not match its spec after ${STAGE_TIMEOUT_MS / 1000} s: ${message}`);
 }
 

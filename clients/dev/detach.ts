@@ -5,8 +5,8 @@ import { readCrds } from '../../dev/crds/crds.ts';
 import { pathsOf, stateUnwritable } from '../../dev/paths.ts';
 import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note, print } from '../cli/print.ts';
-import { failedStart, type Word, type DevOptions, stateOf } from './starter.ts';
+import { printNote, print } from '../cli/print.ts';
+import { failedStart, type StarterMessage, type DevOptions, stateOf } from './starter.ts';
 
 /**
  * Starts `drover dev` again in a session of its own, and resolves when that is ready. Throws `Failure` with the reason
@@ -29,10 +29,10 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
   try {
     const ready = await new Promise<{ exports: string; temporalUi: string }>((found, fail) => {
       let failure: string | undefined;
-      child.on('message', (word: Word) => {
-        if ('progress' in word) note(word.progress);
-        else if ('failure' in word) failure = word.failure;
-        else found(word.ready);
+      child.on('message', (message: StarterMessage) => {
+        if ('progress' in message) printNote(message.progress);
+        else if ('failure' in message) failure = message.failure;
+        else found(message.ready);
       });
       child.once('error', (error) => fail(new Error(`the stack could not be started: ${error.message}`)));
       child.once('close', (code, signal) => {
@@ -45,7 +45,7 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
         );
       });
     });
-    note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop${where}\` stops it all.\n`);
+    printNote(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop${where}\` stops it all.\n`);
     print(ready.exports.trimEnd());
   } catch (error) {
     throw failedStart(error);

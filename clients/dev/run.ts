@@ -4,7 +4,7 @@ import { exportLines } from '../../dev/services/environment.ts';
 import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note, print } from '../cli/print.ts';
+import { printNote, print } from '../cli/print.ts';
 import { untilAborted } from '../cli/watch-until.ts';
 import { prepare } from './prepare.ts';
 import { failedStart, notifyStarter, type DevOptions, stateOf } from './starter.ts';
@@ -24,13 +24,13 @@ export async function run(options: DevOptions, globals: Globals): Promise<void> 
   );
   announce(stack, options);
   await untilAborted(interrupt.signal);
-  note('stopping the stack');
+  printNote('stopping the stack');
   await stack.stop();
   process.exitCode = 0;
 }
 
 function say(line: string): void {
-  note(line);
+  printNote(line);
   notifyStarter({ progress: line });
 }
 
@@ -47,7 +47,7 @@ function announce(stack: Stack, options: DevOptions): void {
   if (options.background === true)
     notifyStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
   else {
-    note(`\nready: Temporal's Web UI is at ${stack.temporalUi}; Ctrl-C stops it all. In another terminal:\n`);
+    printNote(`\nready: Temporal's Web UI is at ${stack.temporalUi}; Ctrl-C stops it all. In another terminal:\n`);
     print(exportLines(stack.env).trimEnd());
   }
 }

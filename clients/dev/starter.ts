@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { defaultState } from '../../dev/paths.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 
 export interface DevOptions {
   ephemeral?: boolean;
@@ -25,14 +25,17 @@ export function failedStart(error: unknown): Failure {
   const [first = '', ...log] = (error as Error).message.split('\n');
   const end = log.length === 0 ? -1 : first.lastIndexOf('; ');
   if (end === -1) return new Failure(first, { cause: error });
-  note(`\n${first.slice(end + 2)}\n${log.join('\n')}\n`);
+  printNote(`\n${first.slice(end + 2)}\n${log.join('\n')}\n`);
   return new Failure(first.slice(0, end), { cause: error });
 }
 
 /** What the process that `--detach` started tells its starter. */
-export type Word = { progress: string } | { failure: string } | { ready: { exports: string; temporalUi: string } };
+export type StarterMessage =
+  | { progress: string }
+  | { failure: string }
+  | { ready: { exports: string; temporalUi: string } };
 
 /** Tells the starter something. Does nothing in the foreground, or after the starter has ended. */
-export function notifyStarter(word: Word): void {
-  if (process.connected) process.send?.(word, undefined, undefined, () => {});
+export function notifyStarter(message: StarterMessage): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

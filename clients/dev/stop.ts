@@ -4,7 +4,7 @@ import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process/p
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note, print } from '../cli/print.ts';
+import { printNote, print } from '../cli/print.ts';
 import { lookUntil } from '../cli/watch-until.ts';
 import { stateOf } from './starter.ts';
 
@@ -20,7 +20,7 @@ export async function stop(globals: Globals): Promise<void> {
   const files = pathsOf(state);
   const supervisor = lockHolder(files.lock);
   if (supervisor !== undefined) {
-    note(`stopping the stack in ${state} (pid ${supervisor.pid})`);
+    printNote(`stopping the stack in ${state} (pid ${supervisor.pid})`);
     process.kill(supervisor.pid, 'SIGTERM');
     await gone(supervisor, state);
   }

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
+import { poolsOfSameDisks } from '../../decisions/disks/disk-conflict.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreKubeError } from '../../kubernetes/errors.ts';

@@ -28,10 +28,10 @@ const isThere = async (kube: KubeClient, namespace: string | undefined) => {
 
 /** Returns a predicate: true for a claim that is kept, and that neither goes nor is used by its VM again. */
 export async function isKept(kube: KubeClient, namespace: string | undefined): Promise<(claim: Stored) => boolean> {
-  const taken = await isThere(kube, namespace);
+  const isUsed = await isThere(kube, namespace);
   return (claim) => {
     const kept = keptDiskOf(claim.metadata);
-    return kept !== null && claim.metadata.deletionTimestamp === undefined && !taken(claim, kept);
+    return kept !== null && claim.metadata.deletionTimestamp === undefined && !isUsed(claim, kept);
   };
 }
 

@@ -1,11 +1,11 @@
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
-import { keptDiskOf, type KeptDisk, keptDiskMark } from '../../decisions/template/kept-disk.ts';
+import { keptDiskOf, type KeptDisk, keptDiskMetadata } from '../../decisions/template/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { keptClaims, type ListedClaim } from './kept.ts';
 
@@ -35,7 +35,7 @@ export const pruneDisks: Work<PruneFlags> = async (session, { all, dryRun, ...ch
   if (missing.length > 0)
     throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
   const found = disksToPrune(claims, { ...choice, names }, Date.now());
-  if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
+  if (found.length === 0) return printNote(`No kept disks to delete in ${namespace} namespace.`);
   await eachOf(found, { done: 'deleted', dryRun }, (one, isDry) => deleteKept(kube, one, isDry));
 };
 
@@ -48,8 +48,8 @@ async function eachOf(
   for (const one of found) {
     const label = `persistentvolumeclaim/${one.claim.metadata.name}`;
     const message = dryRun === 'client' ? null : await act(one, dryRun === 'server');
-    if (message === null) print(`${label} ${done}${dryRunRemark(dryRun)}`);
-    else note(`${label} left: ${message}`);
+    if (message === null) print(`${label} ${done}${dryRunSuffix(dryRun)}`);
+    else printNote(`${label} left: ${message}`);
   }
 }
 
@@ -110,11 +110,11 @@ const isSame = (a: KeptDisk | null, b: KeptDisk): boolean =>
 
 /** Gives a pool the disks that an earlier pool of its name has kept: all, or the ones that are named. */
 export const adoptDisks: Work<{ pool?: string; dryRun: DryRun }> = async (session, { pool, dryRun }, ...names) => {
-  if (pool === undefined) throw new UsageError('for which pool? Give --pool');
+  if (pool === undefined) throw new UsageError('which pool? Name it with --pool');
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   const { metadata } = await kube.get(VirtualMachinePools, { namespace, name: pool });
   const found = disksToPrune(await keptClaims(kube, namespace), { names, pool, orphaned: true }, Date.now());
-  if (found.length === 0) return note(`No earlier pool ${pool} has left kept disks in ${namespace} namespace.`);
+  if (found.length === 0) return printNote(`No earlier pool ${pool} has left kept disks in ${namespace} namespace.`);
   const done = `is kept for pool ${pool}`;
   await eachOf(found, { done, dryRun }, (one, isDry) => adopt(kube, one, metadata.uid, isDry));
 };
@@ -137,7 +137,7 @@ async function adopt(
       PersistentVolumeClaims,
       { namespace, name },
       'merge',
-      { metadata: { uid, resourceVersion, ...keptDiskMark({ ...kept, poolUid }) } },
+      { metadata: { uid, resourceVersion, ...keptDiskMetadata({ ...kept, poolUid }) } },
       { dryRun },
     );
     return null;

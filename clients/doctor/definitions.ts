@@ -15,10 +15,12 @@ const SETUP = 'run `drover setup` as a user who may';
 export async function lookAtDefinitions(kube: KubeClient): Promise<Looked> {
   const { items } = await kube.list<CustomResourceDefinition>(CustomResourceDefinitions, call());
   const installed = new Map(items.map((crd) => [crd.metadata.name, crd]));
-  const ours = droverCrds().map(({ metadata: { name } }) => ({ name, crd: installed.get(name) }));
-  const found = ours.flatMap(({ name, crd }) => (crd === undefined ? [missing(name)] : notServed(crd)));
+  const definitions = droverCrds().map(({ metadata: { name } }) => ({ name, crd: installed.get(name) }));
+  const found = definitions.flatMap(({ name, crd }) => (crd === undefined ? [missing(name)] : notServed(crd)));
   const releases = new Set(
-    ours.flatMap(({ crd }) => (crd === undefined ? [] : [crd.metadata.annotations?.[RELEASE_ANNOTATION] ?? 'none'])),
+    definitions.flatMap(({ crd }) =>
+      crd === undefined ? [] : [crd.metadata.annotations?.[RELEASE_ANNOTATION] ?? 'none'],
+    ),
   );
   const others = [...releases].filter((release) => release !== CLIENT.client);
   if (others.length > 0)
@@ -29,7 +31,7 @@ export async function lookAtDefinitions(kube: KubeClient): Promise<Looked> {
       ),
     );
   if (found.length > 0) return found;
-  return ok(`the API server serves the ${ours.length} kinds of drover ${CLIENT.client}`);
+  return ok(`the API server serves the ${definitions.length} kinds of drover ${CLIENT.client}`);
 }
 
 const missing = (name: string): Found => failed(`${name} is not installed`, SETUP);

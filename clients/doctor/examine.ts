@@ -33,8 +33,8 @@ async function examineCluster(session: Session, worker: WorkerAccount): Promise<
     {
       name: "Workers' rights",
       look: async () => {
-        const isLeft = (await workersIn(session)) !== session.cluster;
-        return lookAtWorkerRights(kube, worker, isLeft ? namespace : undefined);
+        const isDelegated = (await workersIn(session)) !== session.cluster;
+        return lookAtWorkerRights(kube, worker, isDelegated ? namespace : undefined);
       },
     },
     { name: 'Namespaces', look: () => lookAtNamespaces(kube, session.cluster) },

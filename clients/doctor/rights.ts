@@ -46,7 +46,7 @@ export async function lookAtWorkerRights(
   const there = await ignoreNotFound(kube.get(ServiceAccounts, { namespace, name }, call()));
   if (there === undefined)
     return unknown(
-      `there is no ServiceAccount ${name} in namespace ${namespace}: name that of your workers with --worker`,
+      `there is no ServiceAccount ${name} in namespace ${namespace}: name the account of your workers with --worker`,
     );
   const needed = rightsIn(within === undefined ? workerRules.cluster : workerRules.namespaced);
   const account = {

@@ -39,8 +39,9 @@ export async function lookAtWorkers(session: Session): Promise<Looked> {
 /** Looks for namespaces that are left to workers of their own. */
 export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promise<Looked> {
   const { items } = await kube.list<Claim>(Leases, { fieldSelector: `metadata.name=${CLAIM_NAME}`, ...call() });
-  const left = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
-  if (left.length === 0) return ok(`no namespace is left to workers of its own: those of ${cluster} serve all`);
-  const named = left.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
+  const delegated = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
+  if (delegated.length === 0)
+    return ok(`no namespace has workers of its own: the workers of ${cluster} serve all namespaces`);
+  const named = delegated.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
   return ok(`these namespaces are left to workers of their own: ${named.toSorted().join(', ')}`);
 }

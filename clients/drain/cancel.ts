@@ -8,51 +8,51 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunRemark, tell, type Told } from '../cli/print.ts';
+import { dryRunSuffix, printResult, type CommandResult } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { NODE_LABEL } from './read.ts';
 import { ensureRights, TO_CANCEL } from './rights.ts';
 
 /** `drover drain cancel`: as `cancelDrain`, and says what was done. */
 export const cancelNodesDrain: Work<{ dryRun: DryRun }> = async (session, { dryRun }, node: string) =>
-  tell(await cancelDrain(await session.kube(), node, dryRun));
+  printResult(await cancelDrain(await session.kube(), node, dryRun));
 
 /**
  * Uncordons the node, and takes back KubeVirt's mark from each VMI that is to leave it, as `virtctl evacuate-cancel`
  * does. Moves that have begun continue. Throws `Failure` before anything is written if the user may not do all of it,
  * or if there is no such node.
  */
-export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun): Promise<Told> {
+export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun): Promise<CommandResult> {
   const found = await ignoreNotFound(kube.get<Node>(Nodes, { name: node }));
   if (found === undefined) throw new Failure(`there is no node ${node}`);
-  const marked = await markedOn(kube, node);
-  await ensureRights(kube, TO_CANCEL, new Set(marked.map(({ namespace }) => namespace)));
+  const leaving = await leavingNode(kube, node);
+  await ensureRights(kube, TO_CANCEL, new Set(leaving.map(({ namespace }) => namespace)));
   const isCordoned = found.spec?.unschedulable === true;
-  if (!isCordoned && marked.length === 0)
-    return { sentence: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave`, remarks: [] };
+  if (!isCordoned && leaving.length === 0)
+    return { sentence: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave`, notes: [] };
   // First the node: until then, the drain may ask again.
   if (isCordoned && dryRun !== 'client') await uncordon(kube, node, dryRun);
   const kept: string[] = [];
-  for (const { namespace, name } of dryRun === 'client' ? [] : marked)
-    await takeBack(kube, node, { namespace, name }, dryRun).catch((error: unknown) => {
+  for (const { namespace, name } of dryRun === 'client' ? [] : leaving)
+    await cancelEvacuation(kube, node, { namespace, name }, dryRun).catch((error: unknown) => {
       kept.push(`${namespace}/${name} is still asked to leave: ${sentenceOf(error)}`);
     });
-  const taken = marked.length - kept.length;
-  const told = [
+  const canceled = leaving.length - kept.length;
+  const parts = [
     ...(isCordoned ? ['uncordoned'] : []),
-    ...(taken === 0 ? [] : [`${formatVms(taken)} no longer asked to leave`]),
+    ...(canceled === 0 ? [] : [`${formatVms(canceled)} no longer asked to leave`]),
   ];
   const tainted = isDrained(nodeView({ ...found, spec: { ...found.spec, unschedulable: false } }), DRAIN_TAINT);
   return {
-    sentence: `node ${node} ${told.join(', and ') || 'unchanged'}${dryRunRemark(dryRun)}`,
-    remarks: [
+    sentence: `node ${node} ${parts.join(', and ') || 'unchanged'}${dryRunSuffix(dryRun)}`,
+    notes: [
       ...kept,
       ...(tainted ? [`node ${node} still has a taint for a drain: remove it with \`kubectl taint\``] : []),
     ],
   };
 }
 
-async function markedOn(kube: KubeClient, node: string): Promise<{ namespace: string; name: string }[]> {
+async function leavingNode(kube: KubeClient, node: string): Promise<{ namespace: string; name: string }[]> {
   const labelSelector = `${NODE_LABEL}=${node}`;
   const { items } = await kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector });
   return items.map(vmiView).filter(({ evacuationNode }) => evacuationNode === node);
@@ -64,7 +64,7 @@ async function uncordon(kube: KubeClient, node: string, dryRun: DryRun): Promise
   await kube.patch<Node>(Nodes, { name: node }, 'merge', patch, { dryRun: dryRun === 'server' });
 }
 
-async function takeBack(
+async function cancelEvacuation(
   kube: KubeClient,
   node: string,
   { namespace, name }: { namespace: string; name: string },

@@ -10,7 +10,7 @@ const LAUNCHER = { label: 'kubevirt.io', value: 'virt-launcher', vmi: 'kubevirt.
 /** Kubernetes' annotation of a pod that a kubelet runs by itself. */
 const MIRROR = 'kubernetes.io/config.mirror';
 /** What KubeVirt answers once it has marked a VMI for its evacuation: it refuses the eviction of the pod. */
-const MARKED = 'Eviction triggered evacuation';
+const EVACUATION_TRIGGERED = 'Eviction triggered evacuation';
 const AT_ONCE = 8;
 
 interface Pod extends KubeObject {
@@ -77,6 +77,8 @@ async function evict(kube: KubeClient, pod: LauncherPod, dryRun: DryRun): Promis
     if (isNotFound(error)) return { pod, end: 'ends' };
     // One pod that must not go, for whatever reason, keeps no other.
     if (!(error instanceof KubeError)) throw error;
-    return error.message.includes(MARKED) ? { pod, end: 'asked' } : { pod, end: 'refused', message: error.message };
+    return error.message.includes(EVACUATION_TRIGGERED)
+      ? { pod, end: 'asked' }
+      : { pod, end: 'refused', message: error.message };
   }
 }

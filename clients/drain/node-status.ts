@@ -4,7 +4,7 @@ import { byNumber } from '../../decisions/lib/names.ts';
 import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { note, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
+import { printNote, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { readNode } from './read.ts';
 
@@ -29,7 +29,7 @@ export const nodeStatus: Work<{ watch?: boolean; output?: DataFormat }> = async 
 /** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
 export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {
   const view = await nodeViewOf(kube, node);
-  if (output === undefined && view.items.length === 0) return note(blockOf(view)[0]!);
+  if (output === undefined && view.items.length === 0) return printNote(blockOf(view)[0]!);
   await printViews([view], { output, blockOf });
 }
 

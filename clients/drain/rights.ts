@@ -45,6 +45,6 @@ export async function ensureRights(
         : [`${formatRight(right)}${namespace === undefined ? '' : ` in ${namespace}`}`],
     ),
   );
-  const words = missing.flat();
-  if (words.length > 0) throw new Failure(`nothing was changed: you may not ${words.join(', nor ')}`);
+  const lacking = missing.flat();
+  if (lacking.length > 0) throw new Failure(`nothing was changed: you may not ${lacking.join(', nor ')}`);
 }

@@ -5,7 +5,7 @@ import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunRemark, note, tell, type Told } from '../cli/print.ts';
+import { dryRunSuffix, printNote, printResult, type CommandResult } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { evictAll, podsOn, type Evicted } from './evictions.ts';
 import { followNode, nodeViewOf, printNode } from './node-status.ts';
@@ -39,7 +39,7 @@ export async function startDrain(
   node: string,
   { reason, dryRun }: StartOptions,
   progress: DrainProgress = noDrainYet(),
-): Promise<Told> {
+): Promise<CommandResult> {
   const { items } = await nodeViewOf(kube, node);
   await ensureRights(kube, TO_DRAIN, new Set(items.map(({ namespace }) => namespace)));
   progress.isCordoned = dryRun === 'none';
@@ -49,8 +49,8 @@ export async function startDrain(
   progress.of = launchers.length;
   if (dryRun !== 'client') await evictAll(kube, launchers, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
   return {
-    sentence: `node ${node} cordoned, and ${outcomeOf(progress, items.length, dryRun)}${dryRunRemark(dryRun)}`,
-    remarks: [
+    sentence: `node ${node} cordoned, and ${outcomeOf(progress, items.length, dryRun)}${dryRunSuffix(dryRun)}`,
+    notes: [
       ...refusals(progress),
       ...(others === 0
         ? []
@@ -73,12 +73,12 @@ function outcomeOf({ ends, of }: DrainProgress, vms: number, dryRun: DryRun): st
   if (dryRun === 'client') return `${formatVms(vms)} would be asked to leave`;
   if (of === 0) return `${formatVms(vms)} on it without a pod that could be evicted`;
   const count = (end: Evicted['end']): number => [...ends.values()].filter((one) => one.end === end).length;
-  const told = [
+  const parts = [
     count('asked') > 0 && `${formatVms(count('asked'))} asked to leave`,
     count('ends') > 0 && `${formatVms(count('ends'))} evicted`,
     count('refused') > 0 && `${formatVms(count('refused'))} refused`,
   ];
-  return told.filter((words) => words !== false).join(', ');
+  return parts.filter((part) => part !== false).join(', ');
 }
 
 /** VMs that may not go, or not yet, by the reason. */
@@ -88,7 +88,7 @@ function refusals({ ends }: DrainProgress): string[] {
 }
 
 /** What users must know who end the command before the node is empty. */
-function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): string {
+function formatInterrupted(node: string, { isCordoned, ends, of }: DrainProgress): string {
   if (!isCordoned) return `nothing was changed: node ${node} is as it was`;
   const requested = [...ends.values()].filter(({ end }) => end !== 'refused').length;
   return (
@@ -102,9 +102,9 @@ function leftBehind(node: string, { isCordoned, ends, of }: DrainProgress): stri
 export const drainNode: Work<StartOptions & { wait: boolean }> = async (session, { wait, ...options }, node) => {
   const kube = await session.kube();
   const progress = noDrainYet();
-  process.prependOnceListener('SIGINT', () => note(`\n${leftBehind(node, progress)}`));
+  process.prependOnceListener('SIGINT', () => printNote(`\n${formatInterrupted(node, progress)}`));
   await printNode(kube, node);
-  tell(await startDrain(kube, node, options, progress));
+  printResult(await startDrain(kube, node, options, progress));
   if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);
 };
 
@@ -116,9 +116,7 @@ async function untilEmpty(kube: KubeClient, node: string, progress: DrainProgres
   let requestedAt = Date.now();
   await followNode(kube, node, async ({ isDrained, items }) => {
     if (!isDrained)
-      throw new Failure(
-        `node ${node} is not cordoned any more: its drain was cancelled, and ${items.length} VMIs stay`,
-      );
+      throw new Failure(`node ${node} is no longer cordoned: its drain was cancelled, and ${items.length} VMIs stay`);
     if (Date.now() - requestedAt < AGAIN_MS) return;
     requestedAt = Date.now();
     const { launchers } = await podsOn(kube, node);

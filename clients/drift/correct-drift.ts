@@ -11,10 +11,10 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import type { RequestOptions } from '../pool/request.ts';
-import { remarksOn } from '../rollout/change-template.ts';
+import { rolloutNotes } from '../rollout/change-template.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Work } from '../session/session.ts';
 import { readDrift, type DriftedMember } from './read.ts';
@@ -29,8 +29,8 @@ interface OrderOptions {
 }
 
 /** Has the VMs of pools corrected that have drifted by now. */
-export const correctDrift: Work<RequestOptions> = async (session, { reason, dryRun }, ...words) => {
-  const pools = await namedPools(session, words);
+export const correctDrift: Work<RequestOptions> = async (session, { reason, dryRun }, ...args) => {
+  const pools = await namedPools(session, args);
   const kube = await session.kube();
   const who = await requestedBy(async () => kube);
   const by = reason === undefined ? who : `${who}: ${reason}`;
@@ -48,23 +48,23 @@ export async function orderCorrection(kube: KubeClient, pool: Stored<Pool>, opti
       `pool ${name} has updateStrategy unmanaged: drover does not touch its VMs, so users must correct them`,
     );
   const { vms, namespace } = await readDrift(kube, pool);
-  if (vms.length === 0) return note(`No VM of pool ${name} has drifted.`);
+  if (vms.length === 0) return printNote(`No VM of pool ${name} has drifted.`);
   for (const member of vms) {
     const isOrdered = await order(kube, { namespace, pool: pool.metadata.uid }, member, options);
     if (!isOrdered) {
-      note(`vm ${member.vm} has left pool ${name} meanwhile`);
+      printNote(`vm ${member.vm} has left pool ${name} meanwhile`);
       continue;
     }
     const fields = member.fields.map(({ path }) => path).join(', ');
-    print(`${labelOf(Vms.resource, member.vm)} will be corrected${dryRunRemark(options.dryRun)}: ${fields}`);
+    print(`${labelOf(Vms.resource, member.vm)} will be corrected${dryRunSuffix(options.dryRun)}: ${fields}`);
   }
   const failed = new Set(pool.status?.rollout?.failures.map(({ vm }) => vm));
-  const held = vms.filter(({ vm }) => failed.has(vm)).map(({ vm }) => vm);
-  if (held.length > 0)
-    note(
-      `${formatNames(held)}: failed in the rollout, so nothing is done until \`drover rollout resume pool ${name}\``,
+  const stopped = vms.filter(({ vm }) => failed.has(vm)).map(({ vm }) => vm);
+  if (stopped.length > 0)
+    printNote(
+      `${formatNames(stopped)}: failed in the rollout, so nothing is done until \`drover rollout resume pool ${name}\``,
     );
-  for (const remark of remarksOn(pool)) note(remark);
+  for (const note of rolloutNotes(pool)) printNote(note);
 }
 
 /** Writes to the VM only in the version in which it was seen to be the pool's. Returns false if it is not. */

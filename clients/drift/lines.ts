@@ -1,6 +1,6 @@
 import { formatNames } from '../../decisions/lib/names.ts';
 import { printViews } from '../cli/live.ts';
-import { note, table, type DataFormat } from '../cli/print.ts';
+import { printNote, table, type DataFormat } from '../cli/print.ts';
 import { poolsOf } from '../pool/named-pools.ts';
 import type { Work } from '../session/session.ts';
 import { readDrift, type PoolDrift } from './read.ts';
@@ -9,9 +9,9 @@ import { readDrift, type PoolDrift } from './read.ts';
 const LONGEST_VALUE = 60;
 
 /** Prints what users have changed in the VMs of pools. */
-export const printDrift: Work<{ output?: DataFormat }> = async (session, { output }, ...words) => {
-  const pools = await poolsOf(session, words);
-  if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
+export const printDrift: Work<{ output?: DataFormat }> = async (session, { output }, ...args) => {
+  const pools = await poolsOf(session, args);
+  if (pools.length === 0) return printNote(`No resources found in ${await session.namespace()} namespace.`);
   const kube = await session.kube();
   const found: PoolDrift[] = [];
   for (const pool of pools) found.push(await readDrift(kube, pool));

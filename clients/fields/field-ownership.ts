@@ -77,7 +77,7 @@ export function handedOver(entries: ManagedFields[], { from, but }: Handover): M
   );
   if (own === undefined) return entries;
   const given = structuredClone(own.fieldsV1);
-  const kept = take(given, but);
+  const kept = extract(given, but);
   if (Object.keys(given).length === 0) return entries;
   const isApply = ({ manager, operation }: ManagedFields): boolean =>
     manager === APPLY_MANAGER && operation === 'Apply';
@@ -103,12 +103,12 @@ const union = (a: Fields, b: Fields): Fields => ({
  * Removes the field at `path` and all parents that this leaves empty. Returns the field within its parents; undefined
  * if there is no such field.
  */
-function take(fields: Fields, [first, ...rest]: readonly string[]): Fields | undefined {
+function extract(fields: Fields, [first, ...rest]: readonly string[]): Fields | undefined {
   const key = `f:${first}`;
   const below = fields[key];
   if (below === undefined) return undefined;
-  const taken = rest.length === 0 ? below : take(below, rest);
-  if (taken === undefined) return undefined;
+  const extracted = rest.length === 0 ? below : extract(below, rest);
+  if (extracted === undefined) return undefined;
   if (rest.length === 0 || Object.keys(below).every((name) => name === '.')) delete fields[key];
-  return { [key]: taken };
+  return { [key]: extracted };
 }

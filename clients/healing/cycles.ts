@@ -8,13 +8,13 @@ import type { HealingRequest } from '../../decisions/pool/healing-request.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure, ifThere, throwAll, UsageError } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
-import { plain, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { plain, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
 import { onePool } from '../pool/named-pools.ts';
 import { requestOfPool, type RequestOptions } from '../pool/request.ts';
 import type { Session, Work } from '../session/session.ts';
 import { nextTry } from './lines.ts';
-import { checkHeals, HealingPlace } from './pause-and-resume.ts';
+import { checkHeals, HealingChannel } from './pause-and-resume.ts';
 import { healView, type HealView } from './view.ts';
 
 export type CycleAction = 'now' | 'skip';
@@ -22,13 +22,13 @@ export type CycleAction = 'now' | 'skip';
 /** Returns what a command does: it asks a pool about the healing of VMs, and says what becomes of each. */
 export const cycleCommand =
   (action: CycleAction): Work<RequestOptions> =>
-  async (session, options, ...words) => {
-    const { pool: name, vms } = poolAndVms(words);
+  async (session, options, ...args) => {
+    const { pool: name, vms } = poolAndVms(args);
     if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
     const target = await onePool(session, ['pool', name]);
     const { done, failures, pool } = await requestCycles(session, target, action, vms, options);
     for (const [vm, outcome] of done) {
-      const what = plain(`${labelOf(Vms.resource, vm)} ${outcome}${dryRunRemark(options.dryRun)}`);
+      const what = plain(`${labelOf(Vms.resource, vm)} ${outcome}${dryRunSuffix(options.dryRun)}`);
       print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(pool), vm, Date.now()))}` : what);
     }
     throwAll(failures);
@@ -62,13 +62,13 @@ export async function requestCycles(
   const failures: unknown[] = [];
   for (const vm of new Set(vms))
     await outcomeOf(session, view, action, vm).then(
-      (words) => done.set(vm, words),
+      (outcome) => done.set(vm, outcome),
       (error: unknown) => failures.push(error),
     );
   if (done.size === 0) return { done, failures, pool };
   const body = { action, vms: [...done.keys()] } satisfies HealingRequest;
   const what = `${action === 'now' ? 'heal' : 'skip'} ${formatNames(body.vms)}`;
-  const answered = await requestOfPool(session, pool, { ...HealingPlace, body, what }, options);
+  const answered = await requestOfPool(session, pool, { ...HealingChannel, body, what }, options);
   return { done, failures, pool: answered.pool };
 }
 
@@ -120,8 +120,8 @@ function endedOf(view: HealView, vm: string): HealView['finished'][number] | nul
 }
 
 async function noCycle(session: Session, view: HealView, vm: string): Promise<Failure> {
-  const told = whyNoCycle(view, vm);
-  if (told !== null) return new Failure(told);
+  const explanation = whyNoCycle(view, vm);
+  if (explanation !== null) return new Failure(explanation);
   const kube = await session.kube();
   const found = await ifThere(kube.get(VirtualMachines, { namespace: view.namespace, name: vm }));
   if (found === undefined)
@@ -147,8 +147,8 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
   }
   const found = view.notReplaced.find((one) => one.vm === vm);
   if (found === undefined) return null;
-  const words = formatNotReplaced(found);
-  return found.waitsFor === undefined ? `vm ${words}` : `no replacement of vm ${vm} has begun: ${words}`;
+  const text = formatNotReplaced(found);
+  return found.waitsFor === undefined ? `vm ${text}` : `no replacement of vm ${vm} has begun: ${text}`;
 }
 
 /**
@@ -160,9 +160,9 @@ export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: stri
     const others = `\`drover heal status pool ${pool}\` lists unhealthy VMs`;
     return `${none}, and by the rules of pool ${pool} it is not unhealthy: ${others}`;
   }
-  const left = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;
+  const omitted = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;
   const message = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
-  return `${none}, and whether it waits for one is not known: ${left}${message}`;
+  return `${none}, and whether it waits for one is not known: ${omitted}${message}`;
 }
 
 function formatFinished({ end, attempts, message }: HealView['finished'][number]): string {

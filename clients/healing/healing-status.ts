@@ -3,7 +3,7 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { note, paint, plain, type DataFormat } from '../cli/print.ts';
+import { printNote, paint, plain, type DataFormat } from '../cli/print.ts';
 import { followOwners } from '../cli/watch-until.ts';
 import { poolsOf } from '../pool/named-pools.ts';
 import type { Work } from '../session/session.ts';
@@ -14,10 +14,10 @@ import { healView, type HealView } from './view.ts';
 export const healStatus: Work<{ watch?: boolean; output?: DataFormat }> = async (
   session,
   { watch, output },
-  ...words
+  ...args
 ) => {
-  const pools = await poolsOf(session, words);
-  if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
+  const pools = await poolsOf(session, args);
+  if (pools.length === 0) return printNote(`No resources found in ${await session.namespace()} namespace.`);
   if (watch === true) return followHealing(await session.kube(), pools);
   await printViews(pools.map(healView), { output, blockOf });
 };

@@ -37,7 +37,7 @@ export function stateLines(view: HealView, now: number): string[] {
             plain(`suspended, ${suspended.reason}: ${suspended.message}`),
           ),
         ]),
-    ...formatAllNotReplaced(notReplaced).map(({ words }) => plain(words)),
+    ...formatAllNotReplaced(notReplaced).map(({ sentence }) => plain(sentence)),
     ...(notListed === 0 ? [] : [`and ${notListed} more`]),
   ];
 }
@@ -50,16 +50,16 @@ function styleOf({ phase, cycles, suspended }: HealView): Style {
 }
 
 function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): string {
-  const left = finished.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
+  const ended = finished.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
   const also =
-    left.length === 0
+    ended.length === 0
       ? ''
-      : `; ${formatVms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` heals it again`;
+      : `; ${formatVms(ended.length)} given up or skipped: \`drover heal now pool ${pool} ${ended.length === 1 ? ended[0]! : 'NAME'}\` heals it again`;
   if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
   if (cycles.length > 0)
     return `${formatVms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
-  if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
+  if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are not replaced';
   return phase === 'Waiting' ? `unhealthy VMs are not replaced${also}` : `no VM is unhealthy${also}`;
 }
 
@@ -78,8 +78,8 @@ function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
 /** `in 4m (2026-01-01T00:04:00Z)`. */
 export function nextTry(nextAt: string | null, now: number): string {
   if (nextAt === null) return '<none>';
-  const left = Date.parse(nextAt) - now;
-  return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
+  const remainingMs = Date.parse(nextAt) - now;
+  return `${remainingMs <= 0 ? 'now' : `in ${shortDuration(remainingMs)}`} (${nextAt.slice(0, 19)}Z)`;
 }
 
 const END_STYLES: Record<HealView['finished'][number]['end'], Style> = {

@@ -3,7 +3,7 @@ import { HEALING_REQUESTS, type HealingRequest } from '../../decisions/pool/heal
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure } from '../cli/failure.ts';
 import { controlsPools, type Control, type Controlled } from '../pool/control.ts';
-import { since, type RequestPlace } from '../pool/request.ts';
+import { since, type RequestChannel } from '../pool/request.ts';
 import { stateLines } from './lines.ts';
 import { healView, type HealView } from './view.ts';
 
@@ -40,13 +40,13 @@ export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status
 }
 
 /** Where requests about healing stand, and are answered. */
-export const HealingPlace: RequestPlace = {
+export const HealingChannel: RequestChannel = {
   names: HEALING_REQUESTS,
   handledIn: ({ status }) => status?.healing?.handledRequests,
 };
 
 export const Healing: Controlled<HealView> = {
-  ...HealingPlace,
+  ...HealingChannel,
   viewOf: healView,
   check: checkHeals,
   linesOf: async (pool) => stateLines(healView(pool), Date.now()),

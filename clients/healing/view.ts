@@ -17,7 +17,7 @@ export interface HealView {
    * `Deleting` while the pool is being deleted.
    */
   phase: string;
-  /** VMs that are not ready and not being replaced, those whose replacement waits first. */
+  /** VMs that are not ready and not being replaced. VMs whose replacement waits come first. */
   notReplaced: NotReplaced[];
   /** How many more of them there are. */
   notListed: number;

@@ -51,7 +51,7 @@ export async function actsOfRunInCluster(
   const { items } = await kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector });
   return items
     .filter(({ reportingInstance }) => reportingInstance === runId.slice(0, INSTANCE_LENGTH))
-    .map((event) => toldBy(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
+    .map((event) => actFrom(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
     .toSorted((a, b) => a.time.localeCompare(b.time));
 }
 
@@ -60,10 +60,10 @@ function actOfEvent(event: CoreEvent, { resource, name, isMember }: Subject): Ac
   if (action === NOTICE_ACTION) return [];
   const isOfVm = about.kind === VirtualMachines.kind && isMember(about.name);
   if (!isOfVm && !(about.kind === resource.kind && about.name === name)) return [];
-  return [toldBy(event, isOfVm ? [about.name] : [])];
+  return [actFrom(event, isOfVm ? [about.name] : [])];
 }
 
-function toldBy(event: CoreEvent, vms: string[]): Act {
+function actFrom(event: CoreEvent, vms: string[]): Act {
   const { type, action, reason = '', message, reportingInstance } = event;
   const time = timeOfEvent(event);
   return act({

@@ -3,12 +3,12 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { UsageError } from '../cli/failure.ts';
 import { ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
-import { note, print, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, print, printData, type DataFormat } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { TemporalUnreachable } from '../session/temporal.ts';
-import { remarkOnCluster } from '../session/unknown-cluster.ts';
+import { warnOfUnknownCluster } from '../session/unknown-cluster.ts';
 import { workersIn } from '../session/workers.ts';
 import { actsInCluster } from './from-cluster.ts';
 import { withQueued } from './queued.ts';
@@ -23,8 +23,8 @@ interface HistoryOptions {
 }
 
 /** Shows the history of a pool, replica set or VM, which may be deleted. */
-export const showHistory: Work<HistoryOptions> = async (session, { vm, output, since }, ...words) => {
-  const { kind, name } = oneTargetOf(words, [...OWNERS, Vms]);
+export const showHistory: Work<HistoryOptions> = async (session, { vm, output, since }, ...args) => {
+  const { kind, name } = oneTargetOf(args, [...OWNERS, Vms]);
   const owner = ownerKindOf(kind.resource.kind);
   if (owner === undefined && vm !== undefined)
     throw new UsageError('--vm chooses among the VMs of a pool or replica set');
@@ -34,12 +34,12 @@ export const showHistory: Work<HistoryOptions> = async (session, { vm, output, s
     revisionsOf: (pool: string) => revisionsOf(session, pool),
     since: since === undefined ? null : Date.now() - since,
   };
-  const told = await (
+  const acts = await (
     owner === undefined ? readActsOfVm(session, ref, reading) : readActs(session, owner, ref, reading)
   ).catch((error: unknown) => withoutTemporal(session, owner ?? kind, ref, { error, since: reading.since }));
-  const all = await withQueued(await session.kube(), ref.namespace, told);
+  const all = await withQueued(await session.kube(), ref.namespace, acts);
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
-  if (actions.length === 0) await remarkOnCluster(session, ref.cluster);
+  if (actions.length === 0) await warnOfUnknownCluster(session, ref.cluster);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM'));
   // Throws if there is no such object either, because the name was mistyped.
@@ -47,7 +47,7 @@ export const showHistory: Work<HistoryOptions> = async (session, { vm, output, s
   await kube.get(kind.resource, { namespace: ref.namespace, name });
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
   const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
-  note(`nothing is on record that was done to ${whose}${from}`);
+  printNote(`nothing is on record that was done to ${whose}${from}`);
 };
 
 /** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
@@ -58,7 +58,7 @@ async function withoutTemporal(
   { error, since }: { error: unknown; since: number | null },
 ): Promise<Act[]> {
   if (!(error instanceof TemporalUnreachable)) throw error;
-  note(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
+  printNote(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
   const isMember = (vm: string): boolean => ('hasNamed' in kind ? kind.hasNamed(name, vm) : vm === name);
   const revisions = kind === Pools ? await revisionsOf(session, name) : [];
   const subject = { resource: kind.resource, namespace, name, isMember };

@@ -27,6 +27,6 @@ const isUpdate = (action: Act): action is Act & { to: string } => action.to !== 
 /** Nobody asked for what drover rolls back by itself. */
 function withOrigin(action: Act, origin: Origin | undefined): Act {
   if (origin === undefined || action.requestedBy === 'drover') return action;
-  const reason = [action.reason, origin.changeCause].filter((words) => words !== null).join(': ');
+  const reason = [action.reason, origin.changeCause].filter((part) => part !== null).join(': ');
   return { ...action, requestedBy: action.requestedBy ?? origin.requestedBy, reason: reason === '' ? null : reason };
 }

@@ -5,7 +5,7 @@ import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
 import { missingWorkers } from '../session/workers.ts';
@@ -91,7 +91,7 @@ async function readAll(session: Session, query: string, { since }: ReadOptions):
   const problems = tried.filter((acts) => acts instanceof Failure);
   const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
   if (read.length === 0 && problems.length > 0) throw problems[0]!;
-  for (const { message } of problems) note(message);
+  for (const { message } of problems) printNote(message);
   return read;
 }
 
@@ -125,10 +125,10 @@ async function actsOf(session: Session, { workflowId, runId, status }: Run): Pro
   const handle = client.workflow.getHandle(workflowId, runId);
   if (status === 'COMPLETED')
     return ((await session.untilAnswered(handle.result())) as { acts?: Act[] } | undefined)?.acts ?? [];
-  const told = await queryActs(session, handle);
-  if (status === 'RUNNING') return told;
+  const acts = await queryActs(session, handle);
+  if (status === 'RUNNING') return acts;
   const message = `its workflow was ${ENDED[status] ?? 'ended'}`;
-  return told.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', message } : act));
+  return acts.map((act) => (act.end === 'InProgress' ? { ...act, end: 'Unknown', message } : act));
 }
 
 /** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */

@@ -1,6 +1,6 @@
 import { sentenceOf } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
@@ -44,6 +44,6 @@ export async function recordAct(
     const said = { ...act, ...because, vms: [...vms], by: await requestedBy(() => session.kube()) };
     await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));
   } catch (error) {
-    if (!isWorkflowNotFound(error)) note(`\`drover history\` will not say who asked: ${sentenceOf(error)}`);
+    if (!isWorkflowNotFound(error)) printNote(`\`drover history\` will not say who asked: ${sentenceOf(error)}`);
   }
 }

@@ -1,6 +1,6 @@
 import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
-import { ACT_ENDS, type ActEndWord } from '../../decisions/history/ends.ts';
+import { ACT_ENDS, type ActEndName } from '../../decisions/history/ends.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { table, type Cell, type Style } from '../cli/print.ts';
 
@@ -14,11 +14,14 @@ export function grouped(actions: Act[]): Act[] {
 export const aboutVm = (actions: Act[], vm: string): Act[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
-const STYLES = { well: 'green', bad: 'red', left: 'yellow', open: 'yellow' } as const satisfies Record<string, Style>;
+const STYLES = { well: 'green', bad: 'red', skipped: 'yellow', open: 'yellow' } as const satisfies Record<
+  string,
+  Style
+>;
 
 /** An older release may have recorded other words. */
-const styleOf = (end: ActEndWord): Style =>
-  STYLES[(ACT_ENDS[end] as (typeof ACT_ENDS)[ActEndWord] | undefined)?.is ?? 'open'];
+const styleOf = (end: ActEndName): Style =>
+  STYLES[(ACT_ENDS[end] as (typeof ACT_ENDS)[ActEndName] | undefined)?.is ?? 'open'];
 
 /** `members`: what the actions were done to, as sentences call one. */
 export function actionsTable(actions: Act[], members: MemberKind['noun']): string[] {

@@ -28,13 +28,13 @@ export async function lastWarnings(
   const { items } = await kube
     .list<CoreEvent>(CoreEvents, { namespace, fieldSelector: 'type=Warning' })
     .catch(() => ({ items: [] as Stored<CoreEvent>[] }));
-  const told = items.flatMap((event): [string, Warning][] => {
+  const pairs = items.flatMap((event): [string, Warning][] => {
     const vm = vmOf(event);
     if (vm === null || !vms.has(vm) || event.reportingComponent === EVENT_REPORTER) return [];
     const { reason = '', message = '' } = event;
     return [[vm, { at: timeOfEvent(event), reason, message }]];
   });
-  return new Map(told.toSorted(([, one], [, other]) => one.at.localeCompare(other.at)));
+  return new Map(pairs.toSorted(([, one], [, other]) => one.at.localeCompare(other.at)));
 }
 
 function vmOf({ involvedObject: { kind, name } }: CoreEvent): string | null {
@@ -44,4 +44,4 @@ function vmOf({ involvedObject: { kind, name } }: CoreEvent): string | null {
 
 /** Such as `FailedCreate: … (2m ago)`. `now`: milliseconds since the epoch. */
 export const formatWarning = ({ at, reason, message }: Warning, now: number): string =>
-  `${[reason, message].filter((words) => words !== '').join(': ')} (${ageOf(at, now)} ago)`;
+  `${[reason, message].filter((part) => part !== '').join(': ')} (${ageOf(at, now)} ago)`;

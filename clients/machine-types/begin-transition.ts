@@ -4,7 +4,7 @@ import { formatAim } from '../../decisions/machine-types/transition.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { note, plain } from '../cli/print.ts';
+import { printNote, plain } from '../cli/print.ts';
 import { formatGoesOn } from '../operations/follow.ts';
 import { makeAndFollow } from '../operations/make.ts';
 import { stateOf } from '../operations/print-operations.ts';
@@ -53,15 +53,15 @@ async function beginTransition(session: Session, requested: AnyOperation, flags:
       plan.items.map(({ namespace, result: type }) => ({ namespace, type })),
     );
   const operation = namedOperation(requested, transition.scope, plan.items);
-  const tell = (): void => {
-    for (const line of [...poolLines(plan), ...(flags.wait ? [] : skippedLines(plan))]) note(line);
+  const printMade = (): void => {
+    for (const line of [...poolLines(plan), ...(flags.wait ? [] : skippedLines(plan))]) printNote(line);
   };
   const follow = {
     until: (now: StoredOperation) => isWaiting(now) && !transition.restartNow,
-    remarks: (end: StoredOperation) => (isWaiting(end) ? [stillWaits(end)] : []),
+    notes: (end: StoredOperation) => (isWaiting(end) ? [stillWaits(end)] : []),
   };
   const what = plain(`${formatVms(plan.vms)}, ${formatAim(transition)}`);
-  return makeAndFollow(session, { operation, what, tellDryRun: () => printPlan(plan), tell, follow }, flags);
+  return makeAndFollow(session, { operation, what, printDryRun: () => printPlan(plan), printMade, follow }, flags);
 }
 
 /** What a worker takes the operation to ask for. */

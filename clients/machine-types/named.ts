@@ -28,8 +28,8 @@ export function namedOperation(
   });
 }
 
-const isBare = (word: string): boolean => !word.includes('/');
-const bare = (word: string): string => word.slice(word.indexOf('/') + 1);
+const isBare = (name: string): boolean => !name.includes('/');
+const bare = (name: string): string => name.slice(name.indexOf('/') + 1);
 
 /**
  * Objects name VMs without their namespaces: names of some namespaces become those, without the VMs there that have the
@@ -42,7 +42,7 @@ function namedIn(
   const own = [...new Set(names.map(bare))];
   if (namespaces !== null || names.every(isBare)) return { names: own, exclude, namespaces: null };
   const found = known.flatMap(({ namespace, name }) => (names.includes(name) ? [`${namespace}/${name}`] : []));
-  const meant = new Set([...names.filter((word) => !isBare(word)), ...found]);
+  const meant = new Set([...names.filter((name) => !isBare(name)), ...found]);
   const of = [...new Set([...meant].map((key) => key.slice(0, key.indexOf('/'))))];
   const others = of.flatMap((namespace) => own.map((name) => `${namespace}/${name}`)).filter((key) => !meant.has(key));
   return { names: own, exclude: [...exclude, ...others], namespaces: of };

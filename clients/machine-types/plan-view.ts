@@ -2,13 +2,13 @@ import { GROUP } from '../../api/labels-and-annotations.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
-import { note, plain, print, table, type Cell, type Style, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, plain, print, table, type Cell, type Style, printData, type DataFormat } from '../cli/print.ts';
 import type { PlannedItem, PlannedNeed, TransitionPlanned } from './plan.ts';
 
 export type PlanFormat = DataFormat | 'wide';
 
 /** Words for one VM, and for the number of such VMs. */
-const WORDS: Record<PlannedNeed, [one: string, all: string]> = {
+const NEED_LABELS: Record<PlannedNeed, [one: string, all: string]> = {
   Change: ['change', 'to change'],
   ChangeAndRestart: ['change, restart', 'to change and restart'],
   ChangeAndWait: ['change, restart by its owner', 'to change and be restarted by their owners'],
@@ -24,7 +24,7 @@ const STYLES: Partial<Record<PlannedNeed, Style>> = { Deferred: 'yellow', Exclud
 export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') await printData(plan, output);
   else print(planLines(plan, { wide: output === 'wide' }));
-  for (const line of plan.unknown) note(plain(line));
+  for (const line of plan.unknown) printNote(plain(line));
   if (plan.refusals.length > 0)
     throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));
 }
@@ -61,8 +61,8 @@ function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
 const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result || '<none>');
 
 function needsOf({ kind, need, pool, message }: PlannedItem): Cell {
-  const [words] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : WORDS[need];
-  const text = `${words}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${message === null ? '' : `: ${message}`}`;
+  const [label] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : NEED_LABELS[need];
+  const text = `${label}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${message === null ? '' : `: ${message}`}`;
   const style = STYLES[need];
   return style === undefined ? text : { text, style };
 }
@@ -70,8 +70,8 @@ function needsOf({ kind, need, pool, message }: PlannedItem): Cell {
 /** How many VMs need what, and what their pools do. */
 function totalLines(plan: TransitionPlanned): string[] {
   const { vms, counts, maxRestarts } = plan;
-  const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) =>
-    counts[need] === undefined ? [] : [`${counts[need]} ${WORDS[need][1]}`],
+  const parts = (Object.keys(NEED_LABELS) as PlannedNeed[]).flatMap((need) =>
+    counts[need] === undefined ? [] : [`${counts[need]} ${NEED_LABELS[need][1]}`],
   );
   const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
   const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
@@ -98,10 +98,10 @@ export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): strin
   const skipped = items.filter(
     ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Deferred' || need === 'Excluded'),
   );
-  const groups = Map.groupBy(skipped, ({ need, message }) => `${WORDS[need][0]}\n${message}`);
+  const groups = Map.groupBy(skipped, ({ need, message }) => `${NEED_LABELS[need][0]}\n${message}`);
   return [...groups].map(([key, ofOne]) => {
-    const [words, message] = key.split('\n') as [string, string];
-    return plain(`${words}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${message}`);
+    const [label, message] = key.split('\n') as [string, string];
+    return plain(`${label}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${message}`);
   });
 }
 

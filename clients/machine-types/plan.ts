@@ -159,7 +159,7 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
 function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): PlannedItem | null {
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(snapshot.vmiOf(vm));
-  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).state !== 'apart';
+  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).state !== 'outOfScope';
   const found = needOf(transitionNeed(rules, vm, snapshot), {
     restartNow: rules.transition.restartNow,
     runs: live !== undefined,
@@ -195,10 +195,10 @@ function needOf(
     case 'done':
       return null;
     case 'patch':
-      return { need: changed(needed.marks), message: null };
+      return { need: changed(needed.setsLabel), message: null };
     case 'check':
       return { need: isPools ? 'Pool' : changed(runs), message: null };
-    case 'mark':
+    case 'label':
       return { need: restartNow ? 'Restart' : 'Wait', message: null };
     case 'restart':
       return { need: 'Restart', message: null };
@@ -217,7 +217,7 @@ function needOf(
 /** Null for a pool whose template stays as it is, whatever its VMs need. */
 function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSnapshot): PlannedItem | null {
   const state = poolTransitionState(rules, owner, snapshot);
-  if (state.state === 'apart' || state.state === 'rolls') return null;
+  if (state.state === 'outOfScope' || state.state === 'rolls') return null;
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;

@@ -4,7 +4,7 @@ import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-i
 import { formatVms } from '../../decisions/runs/report.ts';
 import { isRecordOf, recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import { Failure } from '../cli/failure.ts';
-import { note, table } from '../cli/print.ts';
+import { printNote, table } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
 import type { Session } from '../session/session.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
@@ -71,7 +71,7 @@ function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: Transi
       `none of the VMs that were chosen${where} has a machine type that matches ${glob}; ${formatVms(count)} that were not chosen ${count === 1 ? 'has' : 'have'} one`,
     );
   }
-  note(
+  printNote(
     table(
       ['TYPE', 'VMS', 'VMIS'],
       types.map(({ type, vms, vmis }) => [type, vms, vmis]),

@@ -6,7 +6,7 @@ import { recordOf } from '../../decisions/views/annotations/transition-record.ts
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { note, plain, print, table, printData } from '../cli/print.ts';
+import { printNote, plain, print, table, printData } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import { runIdOf } from '../operations/acts.ts';
 import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
@@ -33,7 +33,7 @@ export async function readReport(
   session: Session,
   { uid, name: id, operation }: Pick<FoundTransition, 'uid' | 'name' | 'operation'>,
   namespace: string | undefined,
-): Promise<{ report: Report; remarks: string[] }> {
+): Promise<{ report: Report; notes: string[] }> {
   const [found, changed] = await Promise.all([
     readReported(await session.kube(), namespace),
     changedVms(session, operation),
@@ -43,7 +43,7 @@ export async function readReport(
   const isCutOff = phase === 'RunEnded';
   const all = reportOf({ id: uid, ...found, progress, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
-  const remarks = [
+  const notes = [
     ...(isCutOff ? [`${id}: ${outlineOf(operation!).end}`] : []),
     ...(operation === undefined ? [`${id} is deleted: what failed or was skipped is not known`] : []),
     ...(progress?.skipped ?? []).flatMap(({ message, count, vms }) =>
@@ -51,20 +51,20 @@ export async function readReport(
     ),
   ];
   const transition = operation === undefined ? null : transitionOf(operation);
-  return { report: { id, phase: isCutOff ? null : phase, transition, items }, remarks };
+  return { report: { id, phase: isCutOff ? null : phase, transition, items }, notes };
 }
 
 /** Prints what a transition has done to each VM, of the namespace of the command if it has one. */
-export const printReport: Work<{ output?: 'json' | 'csv' }> = async (session, { output }, word?: string) => {
+export const printReport: Work<{ output?: 'json' | 'csv' }> = async (session, { output }, arg?: string) => {
   const { namespace } = session.globals;
-  const meant = await findTransition(await session.kube(), namespace, word);
-  const { report, remarks } = await readReport(session, meant, namespace);
+  const meant = await findTransition(await session.kube(), namespace, arg);
+  const { report, notes } = await readReport(session, meant, namespace);
   const { id, items } = report;
-  for (const remark of remarks) note(plain(remark));
+  for (const note of notes) printNote(plain(note));
   if (output === 'json') return printData(report, 'json');
   if (output === 'csv') return print(csvOf(items));
   if (items.length === 0)
-    return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
+    return printNote(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
   const headers = REPORT_COLUMNS.map((name) => name.toUpperCase());
   print(table(headers, rows));

@@ -38,7 +38,7 @@ export interface ReportRow {
 
 export type ReportedVm = Pick<
   VmView,
-  'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionMark'
+  'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionLabel'
 > & {
   /** Machine type of its live VMI; null without a VMI, or if not known yet. */
   vmiType: string | null;
@@ -70,31 +70,33 @@ type How = Pick<ReportRow, 'state' | 'message'>;
  */
 export function reportOf(input: ReportInput): ReportRow[] {
   const { vms, progress, isCutOff, changed } = input;
-  const told = new Map(progress === null ? [] : reportedRows(isCutOff ? { ...progress, inProgress: [] } : progress));
+  const reported = new Map(
+    progress === null ? [] : reportedRows(isCutOff ? { ...progress, inProgress: [] } : progress),
+  );
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const key = `${vm.namespace}/${vm.name}`;
-    const row = rowOf(vm, input, told.get(key) ?? null);
-    told.delete(key);
+    const row = rowOf(vm, input, reported.get(key) ?? null);
+    reported.delete(key);
     if (row !== null) return [row];
     return isChanged.has(key) && vm.transition !== null ? [changedAgain(vm, vm.transition)] : [];
   });
   const there = new Set(vms.map(({ namespace, name }) => `${namespace}/${name}`));
-  const deleted = changed.filter((key) => !there.has(key) && told.get(key)?.state !== 'Failed');
+  const deleted = changed.filter((key) => !there.has(key) && reported.get(key)?.state !== 'Failed');
   return [
     ...rows,
-    ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
+    ...[...reported].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
     ...deleted.map((key) => gone(key, { state: 'Gone', message: 'it no longer exists' })),
   ];
 }
 
 /** `told`: what the workflow reports of the VM. Returns null if there is nothing to say about it. */
-function rowOf(vm: ReportedVm, input: ReportInput, told: How | null): ReportRow | null {
+function rowOf(vm: ReportedVm, input: ReportInput, reported: How | null): ReportRow | null {
   const { namespace, name } = vm;
   const { seen, from, to, vmiType } = recordedOf(vm, input);
   // The VM is excluded because its type was changed since.
-  const isChangedSince = told?.state === 'Excluded' && seen?.state === 'ChangedSince';
-  const how = isChangedSince ? { ...told, state: seen.state } : (told ?? seen);
+  const isChangedSince = reported?.state === 'Excluded' && seen?.state === 'ChangedSince';
+  const how = isChangedSince ? { ...reported, state: seen.state } : (reported ?? seen);
   return how && { namespace, name, from, to, vmiTypeBefore: vmiType, ...how };
 }
 
@@ -152,7 +154,7 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, by, from }: Transit
 });
 
 function stateOf(
-  { machineType, transitionMark, vmiType }: ReportedVm,
+  { machineType, transitionLabel, vmiType }: ReportedVm,
   record: TransitionRecord,
   isCutOff: boolean,
 ): How {
@@ -161,7 +163,7 @@ function stateOf(
   if (!predatesChange(vmiType, record)) return { state: 'Done', message: null };
   return {
     state: 'Waiting',
-    message: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
+    message: `its VMI still has ${vmiType}${transitionLabel === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
   };
 }
 

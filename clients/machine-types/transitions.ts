@@ -29,29 +29,29 @@ export interface FoundTransition {
 export async function findTransition(
   kube: KubeClient,
   namespace: string | undefined,
-  word: string | undefined,
+  arg: string | undefined,
 ): Promise<FoundTransition> {
-  if (word === '') throw new UsageError('which operation? "" is not the name of one');
-  const where = word?.includes('/') === true ? undefined : namespace;
-  const all = word === undefined ? [] : await listOperations(kube, where, ACTION);
-  const [found, ...others] = all.filter((one) => word === one.metadata.uid || isNamed(one, word!));
+  if (arg === '') throw new UsageError('which operation? "" is not the name of one');
+  const where = arg?.includes('/') === true ? undefined : namespace;
+  const all = arg === undefined ? [] : await listOperations(kube, where, ACTION);
+  const [found, ...others] = all.filter((one) => arg === one.metadata.uid || isNamed(one, arg!));
   const operation =
-    word === undefined || others.length > 0
-      ? await findOperation(kube, namespace, word, { orNewest: true, action: ACTION })
+    arg === undefined || others.length > 0
+      ? await findOperation(kube, namespace, arg, { orNewest: true, action: ACTION })
       : found;
   if (operation !== undefined) {
     const { name, uid } = operation.metadata;
-    return { uid, name: nameOf(operation), undoneAs: others.length > 0 || word === uid ? uid : name, operation };
+    return { uid, name: nameOf(operation), undoneAs: others.length > 0 || arg === uid ? uid : name, operation };
   }
-  const records = (await recordsOf(kube, namespace)).filter(({ id, by }) => id === word || by === word);
+  const records = (await recordsOf(kube, namespace)).filter(({ id, by }) => id === arg || by === arg);
   const [uid, ...more] = [...new Set(records.map(({ id }) => id))];
   if (more.length > 0) throw new Failure(`several operations had that name, say which: ${[uid, ...more].join(', ')}`);
-  if (uid !== undefined) return { uid, name: word!, undoneAs: word!, operation: undefined };
-  throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, word!);
+  if (uid !== undefined) return { uid, name: arg!, undoneAs: arg!, operation: undefined };
+  throw noRecordOf(namespace === undefined ? '' : ` in namespace ${namespace}`, arg!);
 }
 
-const isNamed = (operation: StoredOperation, word: string): boolean =>
-  operation.metadata.name === word || nameOf(operation) === word;
+const isNamed = (operation: StoredOperation, arg: string): boolean =>
+  operation.metadata.name === arg || nameOf(operation) === arg;
 
 async function recordsOf(kube: KubeClient, namespace: string | undefined): Promise<TransitionRecord[]> {
   const { vms, pools } = await readFleet(kube, namespace === undefined ? null : [namespace]);

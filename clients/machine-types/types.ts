@@ -1,7 +1,7 @@
 import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 
@@ -14,10 +14,10 @@ export const machineTypes: Work<{ allNamespaces?: boolean; output?: DataFormat |
   const types = await readTypes(await session.kube(), namespace);
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
   if (types.length === 0)
-    return note(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
+    return printNote(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
   print(typesLines(types, { wide: output === 'wide' }));
   if (types.some(({ nodes }) => nodes === null))
-    note('which types the nodes have is not known: they do not say, or you may not list them');
+    printNote('which types the nodes have is not known: they do not say, or you may not list them');
 };
 
 /**

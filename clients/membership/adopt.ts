@@ -11,7 +11,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
 import { checkLabelSelector } from '../cli/label-selector.ts';
 import { type DryRun, parseFlag } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix } from '../cli/print.ts';
 import { poolAndVms } from '../cli/targets.ts';
 import type { Session, Work } from '../session/session.ts';
 import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
@@ -33,9 +33,9 @@ type Chosen = { names: readonly string[] } | { selector: string };
 export const adoptVms: Work<AdoptOptions & { selector?: string }> = async (
   session,
   { selector, ...options },
-  ...words
+  ...args
 ) => {
-  const { pool: name, vms: names } = poolAndVms(words);
+  const { pool: name, vms: names } = poolAndVms(args);
   if (selector === undefined && names.length === 0)
     throw new UsageError(`which VMs for pool ${name}? Give their names, or -l SELECTOR`);
   if (selector !== undefined && names.length > 0) throw new UsageError(`${names.join(' ')}: give either names or -l`);
@@ -55,18 +55,18 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   const pool = await poolForRequest(kube, key);
   const vms = await vmsToAdopt(kube, pool, chosen);
   checkCount('adopt', vms);
-  if (vms.length === 0) return note(`No VM to adopt in ${key.namespace} namespace.`);
+  if (vms.length === 0) return printNote(`No VM to adopt in ${key.namespace} namespace.`);
   const compared = (await readVmis(kube, key.namespace, vms)).map((one) => ({
     name: one.vm.metadata.name,
     joining: joiningOf(pool, one),
   }));
   printJoining(compared);
-  const remark = otherNames(key.name, compared);
-  if (remark !== undefined) note(remark);
-  if (keepReplicas) note(`pool ${key.name} keeps replicas: ${pool.spec.replicas}: surplus VMs will be removed`);
+  const note = otherNames(key.name, compared);
+  if (note !== undefined) printNote(note);
+  if (keepReplicas) printNote(`pool ${key.name} keeps replicas: ${pool.spec.replicas}: surplus VMs will be removed`);
   await requestMembers(session, pool, { action: 'adopt', ...(keepReplicas ? { keepReplicas } : {}) }, vms, options);
   if (dryRun !== 'none')
-    print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
+    print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunSuffix(dryRun)}`);
 }
 
 const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining => joining(poolView(pool), vm, vmi);
@@ -79,7 +79,7 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
   }
   const vms = await namedVms(kube, namespace!, chosen.names);
   const isOwn = (vm: Vm): boolean => isControlledBy(vm, VirtualMachinePools, identityOf(pool));
-  for (const { metadata } of vms.filter(isOwn)) note(`vm ${metadata.name} is pool ${name}'s already`);
+  for (const { metadata } of vms.filter(isOwn)) printNote(`vm ${metadata.name} is pool ${name}'s already`);
   refuseVms(vms, (vm) => (isOwn(vm) ? null : whyNotAdopted(pool, vm)));
   return vms.filter((vm) => controllerOf(vm) === undefined);
 }

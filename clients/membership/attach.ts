@@ -11,8 +11,8 @@ interface AttachOptions extends AdoptOptions {
 }
 
 /** Puts VMs back into their pools, as `adopt` does. */
-export const attachVms: Work<AttachOptions> = async (session, { pool, ...options }, ...words) => {
-  const [names, namespace] = [vmNamesOf(words), await session.namespace()];
+export const attachVms: Work<AttachOptions> = async (session, { pool, ...options }, ...args) => {
+  const [names, namespace] = [vmNamesOf(args), await session.namespace()];
   const pools = pool === undefined ? await poolsOf(session, namespace, names) : new Map([[pool, names]]);
   for (const [name, vms] of pools) await adopt(session, { namespace, name }, { names: vms }, options);
 };

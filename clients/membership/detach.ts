@@ -8,11 +8,11 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import type { Work } from '../session/session.ts';
 import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
-import { requestMembers, checkCount, poolForRequest, wordsOf, type WaitOptions } from './request-members.ts';
+import { requestMembers, checkCount, poolForRequest, outcomeOf, type WaitOptions } from './request-members.ts';
 
 interface DetachOptions extends WaitOptions {
   /** Has the pool want so many VMs less, so that none is made in their places. */
@@ -29,8 +29,8 @@ interface Leaving {
 }
 
 /** Has pools let go of VMs, which run on. With `decrement`, a pool wants so many less, and makes no others. */
-export const detachVms: Work<DetachOptions> = async (session, options, ...words) => {
-  const [names, namespace] = [vmNamesOf(words), await session.namespace()];
+export const detachVms: Work<DetachOptions> = async (session, options, ...args) => {
+  const [names, namespace] = [vmNamesOf(args), await session.namespace()];
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
   const leaving = await leavingOf(kube, namespace, names, decrement);
@@ -41,11 +41,11 @@ export const detachVms: Work<DetachOptions> = async (session, options, ...words)
   for (const { pool, vms } of leaving) {
     const { name } = pool.metadata;
     for (const vm of await pausedAmong(kube, namespace, vms))
-      note(`vm ${vm} was a standby VM, and is paused: \`virtctl unpause vm ${vm}\` resumes it`);
+      printNote(`vm ${vm} was a standby VM, and is paused: \`virtctl unpause vm ${vm}\` resumes it`);
     await requestMembers(session, pool, { action: 'detach', ...(decrement ? { decrement } : {}) }, vms, options);
     if (dryRun === 'none') continue;
     for (const { metadata } of vms)
-      print(`${labelOf(Vms.resource, metadata.name)} ${wordsOf('detach', name)}${dryRunRemark(dryRun)}`);
+      print(`${labelOf(Vms.resource, metadata.name)} ${outcomeOf('detach', name)}${dryRunSuffix(dryRun)}`);
   }
 };
 

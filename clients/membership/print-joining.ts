@@ -12,7 +12,7 @@ export function printJoining(vms: readonly { name: string; joining: Joining }[])
 }
 
 const FATES: Record<Joining['fate'], string> = {
-  left: 'left as it is',
+  unchanged: 'left as it is',
   updated: 'updated by the next rollout',
   restarted: 'restarted by the next rollout',
 };

@@ -14,7 +14,7 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
 import type { Work } from '../session/session.ts';
@@ -26,37 +26,37 @@ import { kubeVirtPoolsOf } from './takeover.ts';
  * Has a worker move the VMs of a pool to a KubeVirt pool of the same name, also if a takeover of that has not ended,
  * and deletes the pool.
  */
-export const releasePool: Work<HandoverOptions> = async (session, options, ...words) => {
-  const { name } = oneTargetOf(words, [Pools]);
+export const releasePool: Work<HandoverOptions> = async (session, options, ...args) => {
+  const { name } = oneTargetOf(args, [Pools]);
   const key = { namespace: await session.namespace(), name };
   const { dryRun, timeout } = options;
   const kube = await session.kube();
   const resource = await kubeVirtPoolsOf(kube);
   const find = (): Promise<Stored<KubeVirtPool> | undefined> => ignoreNotFound(kube.get<KubeVirtPool>(resource, key));
-  const [ours, theirs] = [await poolAt(kube, key), await find()];
-  if (ours === undefined || ours.metadata.deletionTimestamp !== undefined)
-    return resume(kube, resource, key, { theirs, dryRun });
-  const vms = await controlledBy(kube, VirtualMachinePools, ours);
-  const isStaying = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
-  const message = whyNotReleased(poolView(ours), isStaying ? theirs : undefined, vms);
+  const [droverPool, kubeVirtPool] = [await poolAt(kube, key), await find()];
+  if (droverPool === undefined || droverPool.metadata.deletionTimestamp !== undefined)
+    return resume(kube, resource, key, { kubeVirtPool, dryRun });
+  const vms = await controlledBy(kube, VirtualMachinePools, droverPool);
+  const isStaying = kubeVirtPool !== undefined && kubeVirtPool.metadata.deletionTimestamp === undefined;
+  const message = whyNotReleased(poolView(droverPool), isStaying ? kubeVirtPool : undefined, vms);
   if (message !== null) throw new Failure(message);
-  if (!isStaying) await preview(kube, resource, ours, dryRun);
+  if (!isStaying) await preview(kube, resource, droverPool, dryRun);
   if (dryRun !== 'none')
     return print(
-      `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(dryRun)}`,
+      `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunSuffix(dryRun)}`,
     );
-  const count = await requestHandover(session, ours, { action: 'release' }, options);
-  const { uid } = ours.metadata;
+  const count = await requestHandover(session, droverPool, { action: 'release' }, options);
+  const { uid } = droverPool.metadata;
   await ignoreNotFound(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
   await waitForDeletion(kube, [{ kind: Pools, ...key, uid }], timeout);
   print(`${labelOf(KubeVirtPools, key.name)} has ${count}`);
 };
 
 /** Says what KubeVirt's pool will lack, and has the API server judge it in a dry run of its own. */
-async function preview(kube: KubeClient, resource: Resource, ours: Stored<Pool>, dryRun: DryRun): Promise<void> {
-  const { namespace, name } = ours.metadata;
-  const { spec, notes } = toKubeVirtPool(name, ours.spec);
-  for (const line of notes) note(line);
+async function preview(kube: KubeClient, resource: Resource, droverPool: Stored<Pool>, dryRun: DryRun): Promise<void> {
+  const { namespace, name } = droverPool.metadata;
+  const { spec, notes } = toKubeVirtPool(name, droverPool.spec);
+  for (const line of notes) printNote(line);
   if (dryRun !== 'server') return;
   const metadata = { namespace: namespace!, name };
   const pool: KubeObject = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec };
@@ -68,11 +68,11 @@ async function resume(
   kube: KubeClient,
   resource: Resource,
   { namespace, name }: PoolAt,
-  { theirs, dryRun }: { theirs: Stored<KubeVirtPool> | undefined; dryRun: DryRun },
+  { kubeVirtPool, dryRun }: { kubeVirtPool: Stored<KubeVirtPool> | undefined; dryRun: DryRun },
 ): Promise<void> {
-  const before = theirs === undefined ? null : pausedPoolOf(theirs);
+  const before = kubeVirtPool === undefined ? null : pausedPoolOf(kubeVirtPool);
   if (before === null) throw new Failure(`there is no drover pool ${name} in namespace ${namespace}`);
   if (dryRun === 'none')
-    await kube.patch(resource, { namespace, name }, 'merge', resumingPatch(theirs!, before, false));
-  print(`${labelOf(KubeVirtPools, name)} continues as it was${dryRunRemark(dryRun)}`);
+    await kube.patch(resource, { namespace, name }, 'merge', resumingPatch(kubeVirtPool!, before, false));
+  print(`${labelOf(KubeVirtPools, name)} continues as it was${dryRunSuffix(dryRun)}`);
 }

@@ -16,13 +16,13 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, labelOf } from '../cli/print.ts';
-import { followPool, requestOfPool, unanswered, type RequestOptions, type RequestPlace } from '../pool/request.ts';
+import { printNote, print, labelOf } from '../cli/print.ts';
+import { followPool, requestOfPool, unanswered, type RequestOptions, type RequestChannel } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { labelPods } from './controlled-vms.ts';
 
-const Place: RequestPlace = {
+const MembershipChannel: RequestChannel = {
   names: MEMBERSHIP_REQUESTS,
   handledIn: ({ status }) => status?.membership?.handledRequests,
   isOneAtATime: true,
@@ -80,11 +80,11 @@ export async function requestMembers(
   const names = vms.map(({ metadata }) => metadata.name);
   const body: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
   const what = `${way.action} ${formatNames(names)}`;
-  const { answer } = await requestOfPool(session, pool, { ...Place, body, what }, options);
+  const { answer } = await requestOfPool(session, pool, { ...MembershipChannel, body, what }, options);
   if (answer === null) return;
   const { vms: moved = [], message } = answer;
   await labelPodsOf(await session.kube(), namespace, moved);
-  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} ${wordsOf(way.action, name)}`);
+  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} ${outcomeOf(way.action, name)}`);
   if (moved.length < names.length) throw new Failure(message);
 }
 
@@ -102,17 +102,17 @@ export async function requestHandover(
   const { namespace = '', name } = given.metadata;
   const what = body.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
   const pool = await knownPool(session, given, timeout);
-  const request = { ...Place, body, what };
+  const request = { ...MembershipChannel, body, what };
   const { answer } = await requestOfPool(session, pool, request, { dryRun: 'none', timeout });
   const { vms = [], message } = answer!;
   await labelPodsOf(kube, namespace, vms);
   for (const vm of vms) print(`${labelOf(Vms.resource, vm)} ${body.action === 'takeover' ? 'taken over' : 'released'}`);
-  if (message.includes(`vmpool ${name}`)) note(message);
+  if (message.includes(`vmpool ${name}`)) printNote(message);
   return vms.length < MOST_MOVED ? `${vms.length} VMs` : `${MOST_MOVED} VMs or more`;
 }
 
 /** Whether a request stands on the pool without an answer. */
-export const hasOpenRequest = (pool: Pool): boolean => unanswered(pool, Place) !== undefined;
+export const hasOpenRequest = (pool: Pool): boolean => unanswered(pool, MembershipChannel) !== undefined;
 
 /** Returns the pool once a worker has looked at it: a new pool answers no request. */
 async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
@@ -127,7 +127,7 @@ async function knownPool(session: Session, pool: Stored<Pool>, timeout: number):
 }
 
 /** What is said of a VM that has moved. */
-export const wordsOf = (action: Way['action'], pool: string): string =>
+export const outcomeOf = (action: Way['action'], pool: string): string =>
   action === 'adopt' ? `adopted by pool ${pool}` : `detached from pool ${pool}`;
 
 /** A worker has no rights on pods: the user may have. An autoscaler counts by them. */

@@ -10,7 +10,7 @@ import { pausedPoolOf, whyNotTakenOver, type KubeVirtPool } from '../../decision
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import { controlledBy, readVmis } from './controlled-vms.ts';
 import { otherNames, printJoining } from './print-joining.ts';
 
@@ -27,30 +27,31 @@ export interface Plan {
  */
 export async function plan(
   kube: KubeClient,
-  theirs: Stored<KubeVirtPool>,
-  ours: Stored<Pool> | undefined,
+  kubeVirtPool: Stored<KubeVirtPool>,
+  droverPool: Stored<Pool> | undefined,
 ): Promise<Plan> {
-  const { namespace = '', name } = theirs.metadata;
-  const vms = await controlledBy(kube, KubeVirtPools, theirs);
-  const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
+  const { namespace = '', name } = kubeVirtPool.metadata;
+  const vms = await controlledBy(kube, KubeVirtPools, kubeVirtPool);
+  const { pool, notes: poolNotes } =
+    droverPool === undefined ? converted(kubeVirtPool) : { pool: droverPool, notes: [] };
   const wanted = wantedReplicas(pool);
-  const own = ours === undefined ? undefined : (await controlledBy(kube, VirtualMachinePools, ours)).length;
-  const message = whyNotTakenOver(theirs, vms, { own, wanted });
+  const own = droverPool === undefined ? undefined : (await controlledBy(kube, VirtualMachinePools, droverPool)).length;
+  const message = whyNotTakenOver(kubeVirtPool, vms, { own, wanted });
   if (message !== null) throw new Failure(message);
   const stored = poolView({ ...pool, metadata: { ...pool.metadata, uid: '' } });
   const compared = (await readVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
     name: vm.metadata.name,
     joining: joining(stored, vm, vmi),
   }));
-  const isMissing = ours === undefined && vms.length < wanted;
+  const isMissing = droverPool === undefined && vms.length < wanted;
   const notes = [
     ...poolNotes,
     ...(isMissing
       ? [`KubeVirt pool ${name} has ${vms.length} of ${wanted} VMs: drover makes the others at the end`]
       : []),
   ];
-  const isDisturbing = compared.some(({ joining: one }) => one.fate !== 'left');
-  if (ours !== undefined || !isDisturbing) return { pool, vms: compared, notes };
+  const isDisturbing = compared.some(({ joining: one }) => one.fate !== 'unchanged');
+  if (droverPool !== undefined || !isDisturbing) return { pool, vms: compared, notes };
   notes.push(
     `not all VMs match the template: pool ${name} is made with spec.paused, so that nothing restarts; ` +
       `\`kubectl patch dpool ${name} --type merge -p '{"spec":{"paused":false}}'\` updates them`,
@@ -60,16 +61,16 @@ export async function plan(
 
 export function printPlan({ pool, vms, notes }: Plan): void {
   if (vms.length > 0) printJoining(vms);
-  const remark = otherNames(pool.metadata.name, vms);
-  for (const line of [...(remark === undefined ? [] : [remark]), ...notes]) note(line);
+  const note = otherNames(pool.metadata.name, vms);
+  for (const line of [...(note === undefined ? [] : [note]), ...notes]) printNote(line);
 }
 
 /** Returns drover's pool, with remarks. Throws a `Failure` for each field that drover has no words for. */
-function converted(theirs: Stored<KubeVirtPool>): { pool: Pool; notes: string[] } {
-  const { metadata, spec, apiVersion } = theirs;
+function converted(kubeVirtPool: Stored<KubeVirtPool>): { pool: Pool; notes: string[] } {
+  const { metadata, spec, apiVersion } = kubeVirtPool;
   const { namespace, name, labels, annotations: all = {} } = metadata;
   const { [PAUSED_POOL_ANNOTATION]: _, ...annotations } = all;
-  const before = pausedPoolOf(theirs);
+  const before = pausedPoolOf(kubeVirtPool);
   const { autohealing: __, paused: ___, ...rest } = spec;
   const asItWas =
     before === null

@@ -16,7 +16,7 @@ import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
-import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { handOver } from '../fields/field-ownership.ts';
 import { requestedBy } from '../session/requester.ts';
@@ -27,7 +27,7 @@ import { plan, printPlan, type Plan } from './takeover-plan.ts';
 
 const KubeVirtPoolKind: Kind = {
   resource: KubeVirtPools,
-  words: ['vmpool', 'vmpools', 'virtualmachinepool.pool.kubevirt.io', 'virtualmachinepools.pool.kubevirt.io'],
+  aliases: ['vmpool', 'vmpools', 'virtualmachinepool.pool.kubevirt.io', 'virtualmachinepools.pool.kubevirt.io'],
   noun: "pool of KubeVirt's",
 };
 
@@ -43,32 +43,32 @@ export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
  * Has a worker move the VMs of a KubeVirt pool to a drover pool of the same name, which is made for that. Run
  * again, it asks for what has not ended.
  */
-export const takeOver: Work<HandoverOptions> = async (session, options, ...words) => {
-  const { name } = oneTargetOf(words, [KubeVirtPoolKind]);
+export const takeOver: Work<HandoverOptions> = async (session, options, ...args) => {
+  const { name } = oneTargetOf(args, [KubeVirtPoolKind]);
   const key = { namespace: await session.namespace(), name };
   const { dryRun } = options;
   const kube = await session.kube();
-  const theirs = await ignoreNotFound(kube.get<KubeVirtPool>(await kubeVirtPoolsOf(kube), key));
-  const ours = await poolAt(kube, key);
-  if (ours !== undefined) checkBegun(ours);
-  const isThere = theirs !== undefined && theirs.metadata.deletionTimestamp === undefined;
-  if (!isThere && ours === undefined)
+  const kubeVirtPool = await ignoreNotFound(kube.get<KubeVirtPool>(await kubeVirtPoolsOf(kube), key));
+  const droverPool = await poolAt(kube, key);
+  if (droverPool !== undefined) checkBegun(droverPool);
+  const isThere = kubeVirtPool !== undefined && kubeVirtPool.metadata.deletionTimestamp === undefined;
+  if (!isThere && droverPool === undefined)
     throw new Failure(
-      theirs === undefined
+      kubeVirtPool === undefined
         ? `there is no KubeVirt pool ${key.name} in namespace ${key.namespace}`
         : `KubeVirt pool ${key.name} is being deleted`,
     );
-  let pool = ours;
+  let pool = droverPool;
   let count = 0;
   if (isThere) {
-    const planned = await plan(kube, theirs, ours);
+    const planned = await plan(kube, kubeVirtPool, droverPool);
     printPlan(planned);
     count = planned.vms.length;
     if (dryRun !== 'client') pool ??= await create(kube, planned, dryRun === 'server');
   }
   const label = labelOf(VirtualMachinePools, key.name);
-  if (dryRun !== 'none') return print(`${label} would take over ${count} VMs${dryRunRemark(dryRun)}`);
-  const { uid, generation } = theirs?.metadata ?? {};
+  if (dryRun !== 'none') return print(`${label} would take over ${count} VMs${dryRunSuffix(dryRun)}`);
+  const { uid, generation } = kubeVirtPool?.metadata ?? {};
   const body = { action: 'takeover', ...(isThere ? { uid: uid!, generation: generation! } : {}) } as const;
   try {
     // The next manifest may change the pool. What holds it stays: no manifest takes that off.
@@ -76,15 +76,15 @@ export const takeOver: Work<HandoverOptions> = async (session, options, ...words
     await handOver(kube, VirtualMachinePools, key, { from: MEMBERS_MANAGER, but });
     print(`${label} has taken over ${await requestHandover(session, pool!, body, options)}`);
   } catch (error) {
-    if (ours === undefined) await deleteUnused(kube, pool!);
+    if (droverPool === undefined) await deleteUnused(kube, pool!);
     throw error;
   }
 };
 
 /** Throws `Failure` for a pool that was not made by a takeover that has not ended. */
-function checkBegun(ours: Stored<Pool>): void {
-  const { name } = ours.metadata;
-  const change = membershipChangeOf(ours);
+function checkBegun(droverPool: Stored<Pool>): void {
+  const { name } = droverPool.metadata;
+  const change = membershipChangeOf(droverPool);
   if (change === null) throw new Failure(`drover pool ${name} already exists: a pool is taken over under its own name`);
   if (change === 'unreadable' || change.kind !== 'takeover') throw new Failure(unfinished(name, change));
 }

@@ -1,7 +1,7 @@
 import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { operationRunIdOf } from '../../workflows/lib/messages.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import { actsOfRunInCluster } from '../history/from-cluster.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import type { Session } from '../session/session.ts';
@@ -15,14 +15,14 @@ import { workersIn } from '../session/workers.ts';
 export async function actsOfOperation(
   session: Session,
   { metadata }: StoredOperation,
-  remark: (sentence: string) => void = note,
+  warn: (sentence: string) => void = printNote,
 ): Promise<Act[]> {
   const runId = await runIdOf(session, metadata);
   try {
     return await actsOfWorkflow(session, runId);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
-    remark(`${error.message}; this is what Events on the VMs tell`);
+    warn(`${error.message}; this is what Events on the VMs tell`);
     return actsOfRunInCluster(await session.kube(), metadata.namespace, runId);
   }
 }

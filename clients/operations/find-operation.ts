@@ -13,14 +13,14 @@ import { namedTargetsOf } from '../cli/targets.ts';
 import { userOf } from '../session/requester.ts';
 import { isOver, nameOf } from './print-operations.ts';
 
-const words = (...short: string[]) => [...short, ...short.map((word) => `${word}s`)];
+const aliases = (...short: string[]) => [...short, ...short.map((alias) => `${alias}s`)];
 /** The kinds of operations, as users name them in addition to kubectl's own names. */
 const KINDS: readonly Kind[] = [
-  { resource: VirtualMachineOperations, noun: 'operation', words: words('vmop', 'virtualmachineoperation') },
+  { resource: VirtualMachineOperations, noun: 'operation', aliases: aliases('vmop', 'virtualmachineoperation') },
   {
     resource: ClusterVirtualMachineOperations,
     noun: 'cluster-wide operation',
-    words: words('cvmop', 'clustervirtualmachineoperation'),
+    aliases: aliases('cvmop', 'clustervirtualmachineoperation'),
   },
 ];
 
@@ -76,11 +76,13 @@ export async function findOperation(
     .filter(({ metadata }) => name === undefined || metadata.name === name)
     .toSorted((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp));
   const going = name === undefined ? all.filter((operation) => !isOver(operation)) : all;
-  const word = namespace === undefined ? nameOf : wordOf;
+  const argument = namespace === undefined ? nameOf : argumentOf;
   if (going.length > 1 && name === undefined)
-    throw new Failure(`${going.length} operations are running, name one: ${going.map(word).join(', ')}`);
+    throw new Failure(`${going.length} operations are running, name one: ${going.map(argument).join(', ')}`);
   if (going.length > 1)
-    throw new Failure(`there are ${going.length} operations ${name}, say which by -n: ${going.map(word).join(', ')}`);
+    throw new Failure(
+      `there are ${going.length} operations ${name}, say which by -n: ${going.map(argument).join(', ')}`,
+    );
   const meant = going[0] ?? (orNewest ? all[0] : undefined);
   if (meant !== undefined) return meant;
   const which = name === undefined ? 'no operation' : `no operation ${name}`;
@@ -90,11 +92,11 @@ export async function findOperation(
 }
 
 /** What a command takes for this operation. */
-const wordOf = ({ metadata: { namespace, name } }: StoredOperation): string =>
+const argumentOf = ({ metadata: { namespace, name } }: StoredOperation): string =>
   namespace === undefined ? `cvmop/${name}` : name;
 
-async function operationNamed(kube: KubeClient, namespace: string, word: string): Promise<StoredOperation> {
-  const [of, name = word] = word.includes('/') ? givenKind(word) : [];
+async function operationNamed(kube: KubeClient, namespace: string, arg: string): Promise<StoredOperation> {
+  const [of, name = arg] = arg.includes('/') ? givenKind(arg) : [];
   const read = (resource: Kind['resource']): Promise<StoredOperation> =>
     kube.get<StoredOperation>(resource, { namespace, name });
   if (of !== undefined) return read(of);
@@ -109,8 +111,8 @@ async function operationNamed(kube: KubeClient, namespace: string, word: string)
   throw own.reason;
 }
 
-function givenKind(word: string): [Kind['resource'], string] {
-  const { kind, names } = namedTargetsOf([word], KINDS);
+function givenKind(arg: string): [Kind['resource'], string] {
+  const { kind, names } = namedTargetsOf([arg], KINDS);
   return [kind.resource, names[0]!];
 }
 

@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isTransient } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Board } from '../cli/live.ts';
-import { note, print } from '../cli/print.ts';
+import { printNote, print } from '../cli/print.ts';
 import { exclusions, shortfalls } from '../runs/run-lines.ts';
 import { isOver, linesOf, nameOf, outlineOf, progressOf } from './print-operations.ts';
 
@@ -15,21 +15,21 @@ export interface FollowOptions {
   /** Reports whether watching may end although the operation continues. */
   until?: (operation: StoredOperation) => boolean;
   /** What else there is to say at the end. */
-  remarks?: (operation: StoredOperation) => string[];
+  notes?: (operation: StoredOperation) => string[];
 }
 
 /** Shows an operation until it is over. Throws what was asked for and not done. Ctrl-C leaves it running. */
 export async function followOperation(
   kube: KubeClient,
   operation: StoredOperation,
-  { until = () => false, remarks = () => [] }: FollowOptions = {},
+  { until = () => false, notes = () => [] }: FollowOptions = {},
 ): Promise<void> {
-  process.prependOnceListener('SIGINT', () => note(`\n${formatGoesOn(operation.metadata)}`));
+  process.prependOnceListener('SIGINT', () => printNote(`\n${formatGoesOn(operation.metadata)}`));
   const current = await untilOver(kube, operation, (one) => isOver(one) || until(one));
   const outline = outlineOf(current);
   print(outline.end);
   const progress = progressOf(current);
-  for (const line of [...exclusions(progress), ...remarks(current)]) note(line);
+  for (const line of [...exclusions(progress), ...notes(current)]) printNote(line);
   const missing = shortfalls(progress, outline);
   if (missing.length > 0) throw new AggregateError(missing);
   if (current.status?.conditions?.some(({ type }) => type === 'Failed') === true)
@@ -51,10 +51,10 @@ async function untilOver(
 
 /** How users see and end an operation that continues. */
 export function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
-  const words = namespace === undefined ? name : `${name} -n ${namespace}`;
+  const argument = namespace === undefined ? name : `${name} -n ${namespace}`;
   return (
-    `${operationName({ namespace, name })} is still running: \`drover operations describe ${words} --watch\` shows it, ` +
-    `\`drover operations abort ${words}\` ends it`
+    `${operationName({ namespace, name })} is still running: \`drover operations describe ${argument} --watch\` shows it, ` +
+    `\`drover operations abort ${argument}\` ends it`
   );
 }
 

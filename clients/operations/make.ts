@@ -43,9 +43,9 @@ interface ToMake {
   operation: AnyOperation;
   what: string;
   /** Tells what it would do, in a dry run. */
-  tellDryRun: () => void | Promise<void>;
+  printDryRun: () => void | Promise<void>;
   /** Tells what may be done with it, once it is made. */
-  tell?: (made: StoredOperation) => void;
+  printMade?: (made: StoredOperation) => void;
   /** How it is followed. */
   follow?: FollowOptions;
 }
@@ -53,15 +53,15 @@ interface ToMake {
 /** Makes the operation, or prints it or what it would do, as the flags say, and follows it. */
 export async function makeAndFollow(
   session: Session,
-  { operation, what, tellDryRun, tell, follow }: ToMake,
+  { operation, what, printDryRun, printMade, follow }: ToMake,
   { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
   if (output !== undefined) return printObjects([operation as unknown as StoredOperation], output, { isOne: true });
   const kube = await session.kube();
   const made = await makeOperation(kube, operation, dryRun === 'server');
-  if (dryRun !== 'none') return tellDryRun();
+  if (dryRun !== 'none') return printDryRun();
   print(`operation ${nameOf(made)} started: ${what}`);
-  tell?.(made);
+  printMade?.(made);
   if (wait) await followOperation(kube, made, follow);
 }
 
@@ -153,9 +153,9 @@ const windowsOf = (texts: readonly string[]): MaintenanceWindow[] =>
   texts.map((text) => parseFlag('--window', text, windowOf));
 
 function windowOf(text: string): MaintenanceWindow {
-  const words = text.trim().split(/ +/);
-  const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
-  if (duration === undefined || words.length > 7) {
+  const fields = text.trim().split(/ +/);
+  const [cron, duration, timeZone] = [fields.slice(0, 5).join(' '), fields[5], fields[6]];
+  if (duration === undefined || fields.length > 7) {
     throw new RangeError(
       `${JSON.stringify(text)} is not a valid window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
     );

@@ -10,7 +10,7 @@ import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
 import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { ageOf, note, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
+import { ageOf, printNote, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
 import { runLines } from '../runs/run-lines.ts';
 
 export const nameOf = ({ metadata }: StoredOperation): string => operationName(metadata);
@@ -77,8 +77,8 @@ export function outlineOf(operation: StoredOperation): RunOutline {
 
 function outlineOfTransition(operation: StoredOperation): RunOutline {
   const { vms, machineType } = operation.status ?? {};
-  const told = outlinedTransition(transitionOf(operation), stateOf(operation), vms, machineType);
-  const outline = transitionOutline(told);
+  const outlined = outlinedTransition(transitionOf(operation), stateOf(operation), vms, machineType);
+  const outline = transitionOutline(outlined);
   const { maxFailures, failures, open } = outline;
   return {
     ...outline,
@@ -103,12 +103,12 @@ function numbersOf(action: OperationAction, vms: NonNullable<OperationStatus['vm
 }
 
 /** Ends whose message tells no more than the numbers and the reports of VMs do. */
-const TOLD_BY_NUMBERS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Aborted']);
+const EVIDENT_FROM_COUNTS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Aborted']);
 
 /** `now`: milliseconds since the epoch. */
 export function linesOf(operation: StoredOperation, now: number): string[] {
   const outline = outlineOf(operation);
-  const sentence = isOver(operation) && !TOLD_BY_NUMBERS.has(stateOf(operation)) ? outline.end : '';
+  const sentence = isOver(operation) && !EVIDENT_FROM_COUNTS.has(stateOf(operation)) ? outline.end : '';
   return runLines(nameOf(operation), { progress: progressOf(operation), outline, sentence }, now);
 }
 
@@ -127,7 +127,7 @@ export async function printOperations(
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
     return print(sorted.map(({ metadata }) => labelOf(operationResource(metadata), metadata.name)).join('\n'));
-  if (sorted.length === 0) return note('there is no operation');
+  if (sorted.length === 0) return printNote('there is no operation');
   const isOfTypes = action === 'MachineType';
   const rows = sorted.map((operation) => {
     const { metadata, spec, status } = operation;

@@ -2,7 +2,7 @@ import type { OperationAction } from '../../api/operations/operation.ts';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { note, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
 import { actionsTable, grouped } from '../history/table.ts';
 import type { Session, Work } from '../session/session.ts';
 import { actsOfOperation } from './acts.ts';
@@ -70,7 +70,7 @@ export async function showLogs(session: Session, { output }: { output?: DataForm
   const acts = grouped(await actsOfOperation(session, meant));
   if (output !== undefined) return printData(acts, output);
   if (acts.length > 0) return print(actionsTable(acts, 'VM'));
-  note(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
+  printNote(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
 }
 
 export async function deleteOperation(session: Session, _flags: object, name: string): Promise<void> {

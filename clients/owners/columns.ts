@@ -108,13 +108,13 @@ function ownerCell(vm: Member): Cell {
   }
   // KubeVirt has kinds of the same names.
   const kind = owner.apiVersion === API_VERSION ? ownerKindOf(owner.kind) : undefined;
-  return kind === undefined || kind === Pools ? owner.name : `${kind.words[0]}/${owner.name}`;
+  return kind === undefined || kind === Pools ? owner.name : `${kind.aliases[0]}/${owner.name}`;
 }
 
 function rolloutCell(pool: Stored<Pool>): Cell {
   const view = rolloutView(pool);
-  const isHeld = view.paused !== null && view.phase !== 'Paused';
-  return { text: isHeld ? `${view.phase} (paused)` : view.phase, style: styleOf(view) };
+  const isPauseRequested = view.paused !== null && view.phase !== 'Paused';
+  return { text: isPauseRequested ? `${view.phase} (paused)` : view.phase, style: styleOf(view) };
 }
 
 /** A complete rollout has no step ahead. */

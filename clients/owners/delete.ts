@@ -4,7 +4,7 @@ import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { unknownKindOf } from '../cli/failure.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { note, print, dryRunRemark, typeLabelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, typeLabelOf } from '../cli/print.ts';
 import { type NamedOwner } from '../cli/targets.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
@@ -46,7 +46,7 @@ export async function deleteOwners(
       going.push({ ...key, uid: await deleteOwner(kube, key, how) });
     } catch (error) {
       if (!(error instanceof KubeError) || unknownKindOf(error) !== undefined) throw error;
-      if (isNotFound(error) && how.ignoreNotFound === true) note(`${key.kind.noun} ${key.name} is not there`);
+      if (isNotFound(error) && how.ignoreNotFound === true) printNote(`${key.kind.noun} ${key.name} is not there`);
       else refused.push(error);
     }
   }
@@ -65,16 +65,16 @@ async function deleteOwner(
   const { uid } = owner.metadata;
   const policy: KubeDeleteOptions = { uid, propagationPolicy: POLICIES[cascade], dryRun: dryRun === 'server' };
   if (dryRun !== 'client') await kube.delete(resource, { namespace, name }, policy);
-  print(`${typeLabelOf(resource)} "${name}" deleted${dryRunRemark(dryRun)}`);
-  if (cascade !== 'orphan' && isPool(kind, owner)) noteKept(name, owner);
+  print(`${typeLabelOf(resource)} "${name}" deleted${dryRunSuffix(dryRun)}`);
+  if (cascade !== 'orphan' && isPool(kind, owner)) printKeptDisks(name, owner);
   return uid;
 }
 
 /** Notes that a deleted pool leaves its kept disks behind. */
-function noteKept(name: string, { status }: Pool): void {
+function printKeptDisks(name: string, { status }: Pool): void {
   const { keptDisks = 0 } = status ?? {};
   if (keptDisks === 0) return;
   const them = keptDisks === 1 ? '1 kept disk stays' : `${keptDisks} kept disks stay`;
   const commands = `\`drover get disks --pool ${name}\` lists them, \`drover disks prune --pool ${name}\` deletes them`;
-  note(`pool ${name}: ${them}, and so do those of VMs that are leaving: ${commands}`);
+  printNote(`pool ${name}: ${them}, and so do those of VMs that are leaving: ${commands}`);
 }

@@ -7,7 +7,7 @@ import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
-import { ageOf, note, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
+import { ageOf, printNote, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
 import { timeOfEvent, type CoreEvent } from '../history/core-event.ts';
 import { lastWarnings, type Warning } from '../history/warnings.ts';
@@ -31,8 +31,8 @@ const EVENTS = 20;
 const NOT_READY_SHOWN = 10;
 
 /** Prints all that is known about pools or replica sets. */
-export const describeOwners: Work<{ output?: DataFormat }> = async (session, { output }, ...words) => {
-  const { kind, names } = targetsOf(words, OWNERS);
+export const describeOwners: Work<{ output?: DataFormat }> = async (session, { output }, ...args) => {
+  const { kind, names } = targetsOf(args, OWNERS);
   const kube = await session.kube();
   const namespace = await session.namespace();
   const owners = await namedOrAll<Owner>(kube, kind.resource, { namespace, names });
@@ -40,7 +40,7 @@ export const describeOwners: Work<{ output?: DataFormat }> = async (session, { o
     const data = await Promise.all(owners.map((owner) => describedData(session, kind, owner)));
     return printItems(data, output, { isOne: names.length === 1 });
   }
-  if (owners.length === 0) note(`No resources found in ${namespace} namespace.`);
+  if (owners.length === 0) printNote(`No resources found in ${namespace} namespace.`);
   for (const [index, owner] of owners.entries())
     print(`${index === 0 ? '' : '\n\n'}${(await describeOwner(session, kind, owner)).join('\n')}`);
 };

@@ -3,7 +3,7 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Disks, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { checkSelector } from '../cli/parse-values.ts';
-import { noteBrokenWatch, print, serialize, type Format } from '../cli/print.ts';
+import { printBrokenWatch, print, serialize, type Format } from '../cli/print.ts';
 import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
 import type { Session, Work } from '../session/session.ts';
 import { columnsFor, picks, read, selectorOf, type Listing } from './listing.ts';
@@ -21,16 +21,16 @@ interface GetOptions {
 }
 
 /** Prints objects of a kind, or of several. */
-export const getObjects: Work<GetOptions> = (session, options, word: string, ...names) =>
-  word.includes(',')
-    ? getKinds(session, kindsOf(word, names, options), options)
-    : get(session, checked(targetsOf([word, ...names], KINDS), options), options);
+export const getObjects: Work<GetOptions> = (session, options, arg: string, ...names) =>
+  arg.includes(',')
+    ? getKinds(session, kindsOf(arg, names, options), options)
+    : get(session, checked(targetsOf([arg, ...names], KINDS), options), options);
 
 /** Parses `pools,vmrs`. */
-function kindsOf(word: string, names: readonly string[], options: GetOptions): Targets[] {
-  if (names.length > 0) throw new UsageError(`${word} ${names.join(' ')}: names are of one kind`);
+function kindsOf(arg: string, names: readonly string[], options: GetOptions): Targets[] {
+  if (names.length > 0) throw new UsageError(`${arg} ${names.join(' ')}: names are of one kind`);
   if (options.watch === true) throw new UsageError('--watch follows one kind');
-  return word.split(',').map((kind) => checked(targetsOf([kind.trim()], KINDS), options));
+  return arg.split(',').map((kind) => checked(targetsOf([kind.trim()], KINDS), options));
 }
 
 /** Lists objects of several kinds: each in a table of its own, or all in one list for programs. */
@@ -117,7 +117,7 @@ async function follow(listing: Listing, shown: Stored[], show: (object: Stored) 
       seen.delete(uid);
       if (!known && picked(object)) show(object);
     },
-    onError: noteBrokenWatch,
+    onError: printBrokenWatch,
   }).start();
   return new Promise(() => {});
 }

@@ -1,8 +1,8 @@
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { byController } from '../../api/owner-references.ts';
-import { heldBy } from '../../decisions/from-object/held-by.ts';
+import { blockingFinalizers } from '../../decisions/from-object/blocking-finalizers.ts';
 import { specRevision } from '../../decisions/from-object/vm.ts';
-import { FALSE_TELLS } from '../../decisions/from-object/vmi.ts';
+import { NOT_READY_CONDITIONS } from '../../decisions/from-object/vmi.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -52,17 +52,19 @@ export const revisionOf = (vm: Member): string => specRevision(vm) ?? '<none>';
  */
 export function whyNotReady(vm: Member, warning?: Warning, now = Date.now()): string {
   if (isReady(vm)) return '';
-  const held = heldBy(vm.metadata);
-  if (held !== null) return `held by the finalizer ${held}`;
+  const blockedBy = blockingFinalizers(vm.metadata);
+  if (blockedBy !== null) return `held by the finalizer ${blockedBy}`;
   const found = vm.status?.conditions?.filter(
-    ({ type, status, message }) => status === (FALSE_TELLS.includes(type) ? 'False' : 'True') && message,
+    ({ type, status, message }) => status === (NOT_READY_CONDITIONS.includes(type) ? 'False' : 'True') && message,
   );
   // A false Ready says little more than that the VM does not run, or has no VMI.
-  const telling = ['Failure', ...FALSE_TELLS].flatMap((type) => found?.find((one) => one.type === type) ?? [])[0];
+  const telling = ['Failure', ...NOT_READY_CONDITIONS].flatMap(
+    (type) => found?.find((one) => one.type === type) ?? [],
+  )[0];
   const failure = telling ?? found?.[0];
   const starts = failedStarts(vm, now);
-  const told = failure?.reason === NO_VMI ? whyNoVmi(vm) : (failure?.message ?? '');
-  return [starts, told, warning === undefined ? '' : formatWarning(warning, now)].filter(Boolean).join('; ');
+  const detail = failure?.reason === NO_VMI ? whyNoVmi(vm) : (failure?.message ?? '');
+  return [starts, detail, warning === undefined ? '' : formatWarning(warning, now)].filter(Boolean).join('; ');
 }
 
 /** KubeVirt's reason of `Ready` while a VM has no VMI, which says nothing of why. */

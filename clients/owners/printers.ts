@@ -1,6 +1,6 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
 import { ownerKindOf } from '../cli/kinds.ts';
-import { note, print, serialize, table, widthsOf, type Format } from '../cli/print.ts';
+import { printNote, print, serialize, table, widthsOf, type Format } from '../cli/print.ts';
 import { headersOf, rowOf } from './columns.ts';
 import type { Listing } from './listing.ts';
 
@@ -49,7 +49,7 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
   return {
     all: async () => {
       if (objects.length === 0)
-        return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
+        return printNote(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
       const owners = ownerKindOf(resource.kind);
       if (owners !== undefined && names.length > 0 && namespace !== undefined) {
         const { treesOf } = await import('./tree.ts');

@@ -35,8 +35,8 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
       const described = await handle.describe();
       const unmanagedBy = whyNotManaged(described);
       if (unmanagedBy === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
-      const { isOpen, words } = unmanagedBy;
-      return isOpen ? { known: false, message: words } : unmanaged(kind, owner, words);
+      const { isOpen, text } = unmanagedBy;
+      return isOpen ? { known: false, message: text } : unmanaged(kind, owner, text);
     };
     return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query));
   } catch (error) {
@@ -49,7 +49,7 @@ const noWorkflow: Progress = { known: false, message: 'no workflow manages it ye
 
 /** `how`: how the last workflow ended. */
 function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progress {
-  if (!isTakenUp(kind, owner)) return noWorkflow;
+  if (!isAccepted(kind, owner)) return noWorkflow;
   const last = how === undefined ? '' : ` (the last one ${how})`;
   return { known: false, message: `no workflow manages it now${last}; a worker starts one within seconds` };
 }
@@ -58,20 +58,20 @@ function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progres
 const TASK_TRIES = 3;
 
 /** Why the workflow does not manage its object; null if it does. */
-function whyNotManaged({ status, raw }: WorkflowExecutionDescription): { isOpen: boolean; words: string } | null {
+function whyNotManaged({ status, raw }: WorkflowExecutionDescription): { isOpen: boolean; text: string } | null {
   if (status.name !== 'RUNNING')
-    return { isOpen: false, words: `was ended: ${status.name.toLowerCase().replace('_', ' ')}` };
+    return { isOpen: false, text: `was ended: ${status.name.toLowerCase().replace('_', ' ')}` };
   const tries = raw.pendingWorkflowTask?.attempt ?? 1;
   if (tries <= TASK_TRIES) return null;
-  const words = `its workflow is stuck: a task has failed ${tries - 1} times, and Temporal's Web UI says why`;
-  return { isOpen: true, words };
+  const text = `its workflow is stuck: a task has failed ${tries - 1} times, and Temporal's Web UI says why`;
+  return { isOpen: true, text };
 }
 
 /** False if the answer dates from before the object was taken up, and so says nothing about it as it is now. */
 export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner>): boolean =>
-  answer.known || answer.hasNoWorkflow !== true || !isTakenUp(kind, owner);
+  answer.known || answer.hasNoWorkflow !== true || !isAccepted(kind, owner);
 
-const isTakenUp = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
+const isAccepted = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
   status !== undefined || metadata.finalizers?.includes(finalizer) === true;
 
 async function whyUnanswered(session: Session, { metadata }: Stored<Owner>, error: unknown): Promise<string> {

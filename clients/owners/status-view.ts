@@ -93,13 +93,13 @@ function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
   return standby === null || standby.wanted + standby.total === 0 ? '' : `, ${standby.ready}/${standby.wanted} standby`;
 }
 
-function inProgress({ owner, members, progress }: OwnerView, told: string[], now: number): string[] {
+function inProgress({ owner, members, progress }: OwnerView, shown: string[], now: number): string[] {
   if (progress === undefined) return [];
   if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.message}`)];
   const { doing, retryAt } = progress.progress;
   const isWell = members.filter(isReady).length >= wantedReplicas(owner) && doing.length === 0 && retryAt === null;
   // What went wrong once is over then: `describe` and `history` still tell.
-  return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, told, now);
+  return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, shown, now);
 }
 
 function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
@@ -108,14 +108,14 @@ function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
 }
 
 /** Whether a condition that says more has this reason, of the end of a rollout, of a surplus, or of a refusal. */
-const isToldOtherwise = ({ reason }: { reason?: string }, { status }: Owner): boolean =>
+const isReportedElsewhere = ({ reason }: { reason?: string }, { status }: Owner): boolean =>
   (status?.conditions ?? []).some((other) => other.reason === reason && !['Ready', 'Stalled'].includes(other.type));
 
 const conditionLines = ({ kind, owner }: OwnerView): string[] =>
   (owner.status?.conditions ?? [])
     .filter(({ type }) => (isPool(kind, owner) ? SHOWN_CONDITIONS : SHOWN_SET_CONDITIONS).has(type))
     .filter(({ type, status, message }) => status === 'True' || (type === 'Healing' && message))
-    .filter((condition) => condition.type !== 'Stalled' || !isToldOtherwise(condition, owner))
+    .filter((condition) => condition.type !== 'Stalled' || !isReportedElsewhere(condition, owner))
     .map(({ type, status, reason, message }) => {
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
       return coloured(
@@ -124,12 +124,12 @@ const conditionLines = ({ kind, owner }: OwnerView): string[] =>
       );
     });
 
-function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, told: string[], now: number): string[] {
+function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, shown: string[], now: number): string[] {
   return [
     ...doing.map((sentence) => coloured('cyan', `  in progress: ${sentence}`)),
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
     ...recentErrors
-      .filter(({ message }) => !told.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
+      .filter(({ message }) => !shown.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
       .slice(-ERRORS_SHOWN)
       .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
   ];

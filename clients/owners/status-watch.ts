@@ -70,11 +70,11 @@ export class StatusWatch {
   #draw(): void {
     const now = Date.now();
     const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
-    const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
+    const warning = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
     const { kind } = this.#choice;
     const blocks = this.#blocks(now);
     const shown = blocks.length > 0 ? blocks : [[`no ${kind.noun}s`]];
-    this.#live.drawBlocks(kind.noun, [...(remark.length > 0 ? [remark] : []), ...shown]);
+    this.#live.drawBlocks(kind.noun, [...(warning.length > 0 ? [warning] : []), ...shown]);
   }
 
   /**
@@ -99,8 +99,8 @@ export class StatusWatch {
   async #learn(): Promise<void> {
     const { kind } = this.#choice;
     const pools = this.#fleet!.owners().flatMap((owner) => (isPool(kind, owner) ? [owner] : []));
-    const told = pools.filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
-    await Promise.all(told.map((pool) => this.#revisions!.catchUp(pool)));
+    const notable = pools.filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
+    await Promise.all(notable.map((pool) => this.#revisions!.catchUp(pool)));
   }
 
   /** Asks the workflows of objects that something happens to. No others, since a query costs a worker something. */

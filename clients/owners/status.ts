@@ -15,8 +15,8 @@ interface StatusOptions {
 }
 
 /** Shows how far pools or replica sets are, once or live. Throws `UsageError`. */
-export const ownersStatus: Work<StatusOptions> = async (session, options, ...words) => {
-  const { kind, names } = targetsOf(words, OWNERS);
+export const ownersStatus: Work<StatusOptions> = async (session, options, ...args) => {
+  const { kind, names } = targetsOf(args, OWNERS);
   const { allNamespaces, selector, output, watch } = options;
   if (names.length > 0 && allNamespaces === true)
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');

@@ -3,11 +3,11 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { countOf } from '../cli/kinds.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import { inTime, watchUntil } from '../cli/watch-until.ts';
 import type { GoingOwner } from './delete.ts';
 
-const REMARK_MS = 2_000;
+const PROGRESS_MS = 2_000;
 
 /**
  * Waits until these objects are deleted, and notes on stderr how many of their members are left meanwhile. Throws
@@ -23,29 +23,30 @@ export async function waitForDeletion(kube: KubeClient, owners: GoingOwner[], ti
 /** All of one kind in one namespace. */
 async function waitForAll(kube: KubeClient, going: readonly GoingOwner[], timeoutMs = 0): Promise<void> {
   const { kind, namespace } = going[0]!;
-  let left = going;
+  let remaining = going;
   const members = new ListWatch<Stored, string>({
     client: kube,
     resource: kind.members.resource,
     namespace,
     view: (member) => controllerOf(member)?.uid ?? '',
   }).start();
-  const remarks = setInterval(() => {
+  const timer = setInterval(() => {
     const counts = Map.groupBy(members.values(), (owner) => owner);
-    for (const { name, uid } of left) note(`${kind.noun} ${name}: ${countOf(kind, counts.get(uid)?.length ?? 0)} left`);
-  }, REMARK_MS);
+    for (const { name, uid } of remaining)
+      printNote(`${kind.noun} ${name}: ${countOf(kind, counts.get(uid)?.length ?? 0)} left`);
+  }, PROGRESS_MS);
   try {
     const isGone = await inTime(timeoutMs, (signal) =>
       watchUntil({ kube, resource: kind.resource, namespace, signal }, (present) => {
-        left = going.filter(({ uid }) => present.has(uid));
-        return left.length === 0;
+        remaining = going.filter(({ uid }) => present.has(uid));
+        return remaining.length === 0;
       }),
     );
-    const names = left.map(({ name }) => `${kind.noun} ${name}`).join(', ');
+    const names = remaining.map(({ name }) => `${kind.noun} ${name}`).join(', ');
     if (!isGone)
       throw new Failure(`still there after ${timeoutMs / 1000} s: ${names}; drover continues to take it down`);
   } finally {
-    clearInterval(remarks);
+    clearInterval(timer);
     await members.stop();
   }
 }

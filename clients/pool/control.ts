@@ -3,13 +3,13 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
-import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import type { Session, Work } from '../session/session.ts';
 import { namedPools } from './named-pools.ts';
-import { requestOfPool, unanswered, type RequestOptions, type RequestPlace } from './request.ts';
+import { requestOfPool, unanswered, type RequestOptions, type RequestChannel } from './request.ts';
 
 /** A part of a pool that users control: its rollout, or its healing. */
-export interface Controlled<View> extends RequestPlace {
+export interface Controlled<View> extends RequestChannel {
   viewOf: (pool: Stored<Pool>) => View;
   /** Throws `Failure` if nothing can be asked of this part of the pool. */
   check?: (pool: Stored<Pool>) => void;
@@ -38,7 +38,7 @@ export interface Control<View> {
 export async function controlPool<View>(
   session: Session,
   pool: Stored<Pool>,
-  { viewOf, check, ...place }: Controlled<View>,
+  { viewOf, check, ...channel }: Controlled<View>,
   control: Control<View>,
   options: RequestOptions,
 ): Promise<Stored<Pool>> {
@@ -48,8 +48,8 @@ export async function controlPool<View>(
   const before = viewOf(pool);
   // A request that is not answered yet may change what makes sense, as a pause does for a resume: the worker judges
   // that.
-  if (unanswered(pool, place) === undefined) control.check(before, pool);
-  const { names, handledIn } = place;
+  if (unanswered(pool, channel) === undefined) control.check(before, pool);
+  const { names, handledIn } = channel;
   const request = { names, handledIn, body: control.body(before), what: control.what };
   return (await requestOfPool(session, pool, request, options)).pool;
 }
@@ -61,11 +61,11 @@ interface ControlFlags extends RequestOptions {
 /** Returns what a command does: it asks this of named pools, and says what each answers. */
 export const controlsPools =
   <View>(controlled: Controlled<View>, controlFor: (flags: ControlFlags) => Control<View>): Work<ControlFlags> =>
-  async (session, flags, ...words) => {
+  async (session, flags, ...args) => {
     const control = controlFor(flags);
-    for (const pool of await namedPools(session, words)) {
+    for (const pool of await namedPools(session, args)) {
       const after = await controlPool(session, pool, controlled, control, flags);
-      print(`${labelOf(Pools.resource, pool.metadata.name)} ${control.done}${dryRunRemark(flags.dryRun)}`);
+      print(`${labelOf(Pools.resource, pool.metadata.name)} ${control.done}${dryRunSuffix(flags.dryRun)}`);
       if (flags.dryRun !== 'none') continue;
       for (const line of await controlled.linesOf(after, await session.kube())) print(`  ${line}`);
       control.checkAfter?.(after);

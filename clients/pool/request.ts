@@ -20,14 +20,14 @@ const ANSWERED_WITHIN_MS = 10_000;
 const PAUSE_MS = 100;
 
 /** What one may ask of a part of a pool: which annotations it reads, and where in the status it answers. */
-export interface RequestPlace {
+export interface RequestChannel {
   names: RequestNames;
   handledIn: (pool: Pool) => readonly HandledRequest[] | undefined;
   /** Whether a request takes a while: it replaces no other request, even of the same user. */
   isOneAtATime?: true;
 }
 
-interface PoolRequest extends RequestPlace {
+interface PoolRequest extends RequestChannel {
   /** What is asked for, with its `action`. */
   body: object;
   /** What the pool is asked to do, as a verb. */
@@ -95,7 +95,7 @@ function write(
 }
 
 /** The request that stands on the pool without an answer. */
-export function unanswered(pool: Pool, { names, handledIn }: RequestPlace): { by: string } | undefined {
+export function unanswered(pool: Pool, { names, handledIn }: RequestChannel): { by: string } | undefined {
   const { [names.request]: text = '', [names.requestedBy]: by = 'unknown' } = pool.metadata.annotations ?? {};
   return text === '' || answerTo(digestOf(text), handledIn(pool)) !== undefined ? undefined : { by };
 }
@@ -118,7 +118,7 @@ async function untilFree(
     (now) => blockingRequest(now, request, by) === undefined,
     (last) =>
       `pool ${last.metadata.name} was not asked to ${request.what}: no worker has answered what ` +
-      `${blockingRequest(last, request, by)?.by} asked before; ${takeBack(last, request)}`,
+      `${blockingRequest(last, request, by)?.by} asked before; ${cancelHint(last, request)}`,
   );
 }
 
@@ -144,7 +144,7 @@ async function untilAnswered(
     isAnswered,
     (last) =>
       `pool ${name} is asked to ${what}, but no worker has answered within ${within}: ` +
-      `one does as soon as it runs; ${takeBack(last, request)}`,
+      `one does as soon as it runs; ${cancelHint(last, request)}`,
   );
   const answer = answerTo(digest, handledIn(answered))!;
   if (answer.outcome !== 'Done')
@@ -152,7 +152,7 @@ async function untilAnswered(
   return { pool: answered, answer };
 }
 
-const takeBack = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { request } }: PoolRequest): string =>
+const cancelHint = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { request } }: PoolRequest): string =>
   `\`kubectl annotate dpool ${name} -n ${namespace} ${request}-\` takes it back`;
 
 /** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time. */

@@ -59,10 +59,10 @@ export const formatRevision = ({ number, hash }: { number: number | null; hash: 
   number === null ? hash : `${number} (${hash})`;
 
 /** Finds the revision with this number or hash. Throws a `Failure` that lists those there are. */
-export function findRevision<R extends RevisionRecord>(revisions: readonly R[], word: string, pool: string): R {
+export function findRevision<R extends RevisionRecord>(revisions: readonly R[], arg: string, pool: string): R {
   // A hash may be all digits, but it is longer than any number.
-  const found = revisions.find(({ hash }) => hash === word) ?? revisions.find(({ number }) => String(number) === word);
+  const found = revisions.find(({ hash }) => hash === arg) ?? revisions.find(({ number }) => String(number) === arg);
   if (found !== undefined) return found;
-  if (revisions.length === 0) throw new Failure(`pool ${pool} has no revision ${word}: none are kept yet`);
-  throw new Failure(`pool ${pool} has no revision ${word}; it has ${revisions.map(formatRevision).join(', ')}`);
+  if (revisions.length === 0) throw new Failure(`pool ${pool} has no revision ${arg}: none are kept yet`);
+  throw new Failure(`pool ${pool} has no revision ${arg}; it has ${revisions.map(formatRevision).join(', ')}`);
 }

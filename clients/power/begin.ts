@@ -3,13 +3,13 @@ import type { AnyOperation } from '../../api/operations/operation.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import { isAboutVmi } from '../../decisions/power/target.ts';
 import { UsageError } from '../cli/failure.ts';
-import { note, print, dryRunRemark } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { formatPace, makeAndFollow, operationFor, selectionOf, type MakingFlags } from '../operations/make.ts';
 import { scopeOf } from '../operations/read-vms.ts';
 import { checkWhen, makeOne } from '../schedules/make.ts';
 import type { Session, Work } from '../session/session.ts';
-import { checkedOwner, choose, formatApart, type Choice, type ChosenVms } from './choose.ts';
+import { checkedOwner, choose, formatExcluded, type Choice, type ChosenVms } from './choose.ts';
 
 interface PowerOptions extends MakingFlags, Choice {
   atOnce: IntOrPercent;
@@ -30,18 +30,18 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   const chosen = await choose(session, action, names, options);
   const { verb, done } = ACTION_LABELS[action];
   for (const name of chosen.idle)
-    note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
-  if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
-  if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
+    printNote(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
+  if (chosen.excluded.length > 0) printNote(formatExcluded(chosen.excluded, verb));
+  if (chosen.vms.length === 0) return printNote(`nothing to ${verb}`);
   const what = formatPace(chosen.vms.length, limitOf(action, options));
-  const tellDryRun = (): void => {
+  const printDryRun = (): void => {
     for (const { vm, message } of chosen.vms)
       print(`${vm} would be ${done.toLowerCase()}${message === null ? '' : `: ${message}`}`);
-    print(`${what}${dryRunRemark(dryRun)}`);
+    print(`${what}${dryRunSuffix(dryRun)}`);
   };
-  if (dryRun === 'client') return tellDryRun();
+  if (dryRun === 'client') return printDryRun();
   const operation = await operationOf(session, action, chosen, options);
-  await makeAndFollow(session, { operation, what, tellDryRun }, options);
+  await makeAndFollow(session, { operation, what, printDryRun }, options);
 }
 
 const limitOf = (action: PowerAction, { maxUnavailable, atOnce }: PowerOptions): IntOrPercent =>
@@ -74,14 +74,14 @@ function isScheduled(options: PowerOptions): options is PowerOptions & { schedul
 async function makeSchedule(
   session: Session,
   action: PowerAction,
-  words: string[],
+  args: string[],
   options: PowerOptions & { schedule: string },
 ): Promise<void> {
   const { schedule, timeZone, name, allNamespaces } = options;
   if (allNamespaces === true) throw new UsageError('a schedule is for the VMs of one namespace: give -n instead of -A');
   const when = { schedule, timeZone };
   checkWhen(when);
-  const owner = checkedOwner(action, words, options);
-  const names = words.length === 0 ? [] : vmNamesOf(words);
+  const owner = checkedOwner(action, args, options);
+  const names = args.length === 0 ? [] : vmNamesOf(args);
   await makeOne(session, await operationOf(session, action, { names, owner }, options), { when, name }, options);
 }

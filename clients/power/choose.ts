@@ -36,7 +36,7 @@ export interface ChosenVms {
   /** Named VMs to which nothing is to be done, since they run already, or don't run. */
   idle: string[];
   /** VMs that would have been chosen, but are not replicas of their pool: their pool starts and stops them itself. */
-  apart: string[];
+  excluded: string[];
 }
 
 /**
@@ -46,14 +46,14 @@ export interface ChosenVms {
 export async function choose(
   session: Session,
   action: PowerAction,
-  words: string[],
+  args: string[],
   choice: Choice,
 ): Promise<ChosenVms> {
-  const owner = checkedOwner(action, words, choice);
-  const names = words.length === 0 ? [] : vmNamesOf(words);
+  const owner = checkedOwner(action, args, choice);
+  const names = args.length === 0 ? [] : vmNamesOf(args);
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
-  const read = await (words.length === 0 ? readVms(kube, scope) : readNamed(kube, await session.namespace(), names));
+  const read = await (args.length === 0 ? readVms(kube, scope) : readNamed(kube, await session.namespace(), names));
   const all = read.map(({ vm, vmi }) => ({ vm: replicaOrNot(vmView(vm)), vmi: vmi && vmiView(vmi) }));
   const vmis = new Map(all.map(({ vm, vmi }) => [vm.uid, vmi]));
   const { plugs } = await kubevirtRules(kube);
@@ -75,10 +75,10 @@ export async function choose(
       vm: `${vm.namespace}/${vm.name}`,
       message: choice.pending === true && vmi !== undefined ? restartReasons(vm, vmi, plugs).join('; ') : null,
     })),
-    names: words.length === 0 ? [] : chosen.map(({ vm }) => vm.name),
+    names: args.length === 0 ? [] : chosen.map(({ vm }) => vm.name),
     owner,
-    idle: words.length === 0 ? [] : all.flatMap(({ vm }) => (isChosen(vm) ? [] : [vm.name])),
-    apart: all.flatMap(({ vm }) => (isMeant(vm) && !isChosen(vm) ? [vm.name] : [])),
+    idle: args.length === 0 ? [] : all.flatMap(({ vm }) => (isChosen(vm) ? [] : [vm.name])),
+    excluded: all.flatMap(({ vm }) => (isMeant(vm) && !isChosen(vm) ? [vm.name] : [])),
   };
 }
 
@@ -119,7 +119,7 @@ const OR_ALL: Partial<Record<PowerAction, string>> = {
 };
 
 /** Says that VMs are left out that are not replicas of their pool, which starts and stops them itself. */
-export function formatApart(apart: readonly string[], verb: string): string {
-  const [what, them] = apart.length === 1 ? ['a standby or extra VM', 'it'] : ['standby or extra VMs', 'them'];
-  return `left out: ${formatNames(apart)}: ${what} of a pool; to ${verb} ${them} all the same, give names`;
+export function formatExcluded(excluded: readonly string[], verb: string): string {
+  const [what, them] = excluded.length === 1 ? ['a standby or extra VM', 'it'] : ['standby or extra VMs', 'them'];
+  return `left out: ${formatNames(excluded)}: ${what} of a pool; to ${verb} ${them} all the same, give names`;
 }

@@ -5,7 +5,7 @@ import { vmView } from '../../decisions/from-object/vm.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
-import { ageOf, note, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
+import { ageOf, printNote, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
 import { readVms, scopeOf } from '../operations/read-vms.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
 import type { Work } from '../session/session.ts';
@@ -67,7 +67,7 @@ export const pendingVms: Work<{ allNamespaces?: boolean; selector?: string; outp
   if (vms.length === 0) {
     const { namespace, selector } = scope;
     const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
-    return note(`no VM${among} waits for a restart`);
+    return printNote(`no VM${among} waits for a restart`);
   }
   if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)));
   const wide = output === 'wide';

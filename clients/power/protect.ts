@@ -8,7 +8,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure, ifThere } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
 import type { Work } from '../session/session.ts';
@@ -23,11 +23,11 @@ interface ProtectionOptions {
 /** Returns what a command does: it protects VMs, or takes their protection off. */
 export const protects =
   (protect: boolean): Work<{ dryRun: DryRun }> =>
-  async (session, { dryRun }, ...words) => {
-    const names = vmNamesOf(words);
+  async (session, { dryRun }, ...args) => {
+    const names = vmNamesOf(args);
     const [kube, namespace] = [await session.kube(), await session.namespace()];
     await setProtection(kube, names, { namespace, protect, dryRun }, (vm) =>
-      print(`${labelOf(Vms.resource, vm)} ${protect ? '' : 'un'}protected${dryRunRemark(dryRun)}`),
+      print(`${labelOf(Vms.resource, vm)} ${protect ? '' : 'un'}protected${dryRunSuffix(dryRun)}`),
     );
   };
 

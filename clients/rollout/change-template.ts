@@ -50,7 +50,7 @@ export async function changeTemplate(
 }
 
 /** Why a template that was just set may not be rolled out by itself, a sentence each. */
-export function remarksOn(pool: Stored<Pool>): string[] {
+export function rolloutNotes(pool: Stored<Pool>): string[] {
   const { pool: name, paused } = rolloutView(pool);
   const { kind } = updateRules(pool.spec.updateStrategy);
   return [

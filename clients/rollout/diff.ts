@@ -4,7 +4,7 @@ import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import { note, paint, plain, print } from '../cli/print.ts';
+import { printNote, paint, plain, print } from '../cli/print.ts';
 import { onePool } from '../pool/named-pools.ts';
 import { findRevision, formatRevision, readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
@@ -22,12 +22,12 @@ interface Compared {
 }
 
 /** Prints how two templates of a pool differ, and what it takes to bring VMIs from one to the other. */
-export const rolloutDiff: Work<{ revision?: string; to?: string }> = async (session, { revision, to }, ...words) => {
-  const pool = await onePool(session, words);
+export const rolloutDiff: Work<{ revision?: string; to?: string }> = async (session, { revision, to }, ...args) => {
+  const pool = await onePool(session, args);
   const kube = await session.kube();
   const [before, after] = sidesOf(pool, await readRevisions(kube, pool), { from: revision, to });
   const lines = templateDiff(before, after);
-  if (lines.length === 0) return note(`${before.title} and ${after.title} do not differ`);
+  if (lines.length === 0) return printNote(`${before.title} and ${after.title} do not differ`);
   print(lines);
   print(`\n${await disruptionOf(kube, pool, before.template, after.template)}`);
 };

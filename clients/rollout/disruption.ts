@@ -90,15 +90,15 @@ function formatLater({ spec }: Pool, from: VmTemplate, to: VmTemplate): string {
   if (parts.length === 0) return '';
   const rules = updateRules(spec.updateStrategy);
   const how = rules.kind === 'proactive' ? NEW_PODS[rules.outdatedPods] : undefined;
-  const isLater = how === undefined || rules.kind !== 'proactive' || exceeds(how.takes, rules.disruption);
-  return `; pods get the ${listed(parts)} ${isLater ? 'at their next start or migration' : how.words}`;
+  const isLater = how === undefined || rules.kind !== 'proactive' || exceeds(how.disruption, rules.disruption);
+  return `; pods get the ${listed(parts)} ${isLater ? 'at their next start or migration' : how.text}`;
 }
 
 /** How pods are made again, and the least that this does to a VM. */
-const NEW_PODS: Partial<Record<OutdatedPods, { words: string; takes: Disruption }>> = {
-  Migrate: { words: 'by a migration of each VM', takes: 'Live' },
-  MigrateOrRestart: { words: 'by a migration of each VM, or a restart', takes: 'Live' },
-  Restart: { words: 'by a restart of each VM', takes: 'Restart' },
+const NEW_PODS: Partial<Record<OutdatedPods, { text: string; disruption: Disruption }>> = {
+  Migrate: { text: 'by a migration of each VM', disruption: 'Live' },
+  MigrateOrRestart: { text: 'by a migration of each VM, or a restart', disruption: 'Live' },
+  Restart: { text: 'by a restart of each VM', disruption: 'Restart' },
 };
 
 function meaningOf({ spec }: Pool, disruption: Disruption): string {

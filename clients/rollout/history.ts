@@ -12,7 +12,7 @@ import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ageOf, note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import { ageOf, printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import { namedPools, onePool } from '../pool/named-pools.ts';
 import { findRevision, readRevisions, type Revision } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
@@ -44,21 +44,21 @@ interface HistoryFlags {
 }
 
 /** Prints the revisions of pools, or the template of one. */
-export const rolloutHistory: Work<HistoryFlags> = async (session, { revision, output }, ...words) => {
+export const rolloutHistory: Work<HistoryFlags> = async (session, { revision, output }, ...args) => {
   if (revision !== undefined) {
-    const pool = await onePool(session, words);
+    const pool = await onePool(session, args);
     const revisions = await readRevisions(await session.kube(), pool);
     const { template } = findRevision(revisions, revision, pool.metadata.name);
     return printData(template, output ?? 'yaml');
   }
-  const pools = await namedPools(session, words);
+  const pools = await namedPools(session, args);
   const kube = await session.kube();
   for (const [index, pool] of pools.entries()) {
     const { name } = pool.metadata;
     const entries = await historyOf(kube, pool);
     if (output !== undefined) await printData({ pool: name, revisions: entries }, output);
     else if (entries.length === 0)
-      note(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
+      printNote(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
     else {
       if (pools.length > 1) print(`${index === 0 ? '' : '\n'}pool ${name}`);
       print(historyTable(entries, Date.now()));
@@ -122,13 +122,13 @@ export function history(
 }
 
 export function historyTable(entries: HistoryEntry[], now: number): string[] {
-  const rows = entries.map(({ number, hash, createdAt, requestedBy, changeCause, vms, vmis, ...marks }): Cell[] => [
-    number ?? (marks.isTarget ? '<next>' : '<gone>'),
+  const rows = entries.map(({ number, hash, createdAt, requestedBy, changeCause, vms, vmis, ...state }): Cell[] => [
+    number ?? (state.isTarget ? '<next>' : '<gone>'),
     hash,
     createdAt === null ? '<unknown>' : `${ageOf(createdAt, now)} ago`,
     vms,
     vmis,
-    markOf(marks),
+    revisionState(state),
     requestedBy ?? '<unknown>',
     changeCause ?? '<none>',
   ]);
@@ -139,7 +139,7 @@ export function historyTable(entries: HistoryEntry[], now: number): string[] {
   return [...table(header, rows), ...restarts];
 }
 
-function markOf({ isCurrent, isTarget }: Pick<HistoryEntry, 'isCurrent' | 'isTarget'>): Cell {
+function revisionState({ isCurrent, isTarget }: Pick<HistoryEntry, 'isCurrent' | 'isTarget'>): Cell {
   if (isCurrent && isTarget) return { text: 'current', style: 'green' };
   if (isTarget) return { text: 'target', style: 'cyan' };
   return isCurrent ? { text: 'current', style: 'yellow' } : '';

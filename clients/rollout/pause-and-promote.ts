@@ -37,13 +37,13 @@ export const resume: Control<RolloutView> = {
     typed({ action: 'resume', ...(halted === null && failures.length === 0 ? {} : { revision: target.hash }) }),
   check: ({ pool, halted, failures }, { spec, status }) => {
     if (status?.rollout?.paused !== undefined || halted !== null || failures.length > 0) return;
-    if (spec.paused === true) throw new Failure(heldBySpec(pool));
+    if (spec.paused === true) throw new Failure(pausedBySpec(pool));
     throw new Failure(
       `pool ${pool} is not paused, and its rollout has neither failed nor been aborted: nothing to resume`,
     );
   },
   checkAfter: ({ metadata: { name }, spec }) => {
-    if (spec.paused === true) throw new Failure(heldBySpec(name));
+    if (spec.paused === true) throw new Failure(pausedBySpec(name));
   },
 };
 
@@ -85,7 +85,7 @@ export const promote = (full: boolean): Control<RolloutView> => ({
   },
 });
 
-const heldBySpec = (pool: string): string =>
+const pausedBySpec = (pool: string): string =>
   `spec.paused of pool ${pool} is true, and holds it: set it to false in its manifest, and apply that`;
 
 export const pauseRollouts = controlsPools(Rollout, () => pause);

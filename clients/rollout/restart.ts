@@ -1,15 +1,15 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { Pools } from '../cli/kinds.ts';
-import { note, print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import type { RequestOptions } from '../pool/request.ts';
 import type { Work } from '../session/session.ts';
-import { changeTemplate, remarksOn } from './change-template.ts';
+import { changeTemplate, rolloutNotes } from './change-template.ts';
 
 /** Restarts the VMs of pools that run, as a rollout. */
-export const restartPools: Work<RequestOptions> = async (session, { reason, dryRun }, ...words) => {
-  const pools = await namedPools(session, words);
+export const restartPools: Work<RequestOptions> = async (session, { reason, dryRun }, ...args) => {
+  const pools = await namedPools(session, args);
   const kube = await session.kube();
   const at = new Date().toISOString();
   for (const pool of pools) {
@@ -17,8 +17,8 @@ export const restartPools: Work<RequestOptions> = async (session, { reason, dryR
     await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
     const { replicas = 0 } = pool.status ?? {};
     const vms = dryRun === 'none' ? '' : `: ${replicas} ${replicas === 1 ? 'VM' : 'VMs'}, except stopped ones`;
-    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}${vms}`);
-    for (const remark of remarksOn(pool)) note(remark);
+    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunSuffix(dryRun)}${vms}`);
+    for (const note of rolloutNotes(pool)) printNote(note);
   }
 };
 

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { note, shortDuration, type DataFormat } from '../cli/print.ts';
+import { printNote, shortDuration, type DataFormat } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
 import { poolsOf } from '../pool/named-pools.ts';
 import { knownRevisions } from '../pool/revisions.ts';
@@ -22,11 +22,11 @@ interface StatusFlags {
 }
 
 /** Shows the rollouts of pools, once or until all are over. Throws `UsageError`. */
-export const rolloutStatus: Work<StatusFlags> = async (session, flags, ...words) => {
+export const rolloutStatus: Work<StatusFlags> = async (session, flags, ...args) => {
   if (flags.timeout !== undefined && flags.watch !== true)
     throw new UsageError('--timeout is how long --watch waits: give both, or neither');
-  const pools = await poolsOf(session, words);
-  if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
+  const pools = await poolsOf(session, args);
+  if (pools.length === 0) return printNote(`No resources found in ${await session.namespace()} namespace.`);
   const kube = await session.kube();
   await (flags.watch === true ? followRollouts(kube, pools, flags) : printRollouts(kube, pools, flags.output));
 };

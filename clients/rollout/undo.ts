@@ -6,11 +6,11 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunRemark, labelOf, tell, type Told } from '../cli/print.ts';
+import { dryRunSuffix, labelOf, printResult, type CommandResult } from '../cli/print.ts';
 import { namedPools } from '../pool/named-pools.ts';
 import { findRevision, formatRevision, readRevisions, type Revision, type RevisionRecord } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
-import { changeTemplate, remarksOn } from './change-template.ts';
+import { changeTemplate, rolloutNotes } from './change-template.ts';
 
 interface UndoOptions {
   /** Number or hash of the revision; by default the one of `undoTarget`. */
@@ -20,10 +20,10 @@ interface UndoOptions {
 }
 
 /** Gives pools an earlier template again, and says so. */
-export const undoRollouts: Work<UndoOptions> = async (session, options, ...words) => {
-  const pools = await namedPools(session, words);
+export const undoRollouts: Work<UndoOptions> = async (session, options, ...args) => {
+  const pools = await namedPools(session, args);
   const kube = await session.kube();
-  for (const pool of pools) tell(await undoRollout(kube, pool, options));
+  for (const pool of pools) printResult(await undoRollout(kube, pool, options));
 };
 
 /** Gives the pool an earlier template again. Returns what was done, in a sentence, and what else users should know. */
@@ -31,19 +31,19 @@ export async function undoRollout(
   kube: KubeClient,
   pool: Stored<Pool>,
   { toRevision, reason, dryRun }: UndoOptions,
-): Promise<Told> {
+): Promise<CommandResult> {
   const label = labelOf(Pools.resource, pool.metadata.name);
   const revisions = await readRevisions(kube, pool);
   const target = undoTarget(pool, revisions, toRevision);
   if (target.hash === revisionOf(poolTemplate(pool.spec))) {
-    const sentence = `${label} unchanged: its template is that of revision ${formatRevision(target)} already`;
-    return { sentence, remarks: [] };
+    const sentence = `${label} unchanged: it already has the template of revision ${formatRevision(target)}`;
+    return { sentence, notes: [] };
   }
   const message = reason ?? target.changeCause;
   const cause = `undo to revision ${formatRevision(target)}${message === null ? '' : `: ${message}`}`;
   await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
-  const sentence = `${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`;
-  return { sentence, remarks: remarksOn(pool) };
+  const sentence = `${label} ${formatUndone(target, revisions)}${dryRunSuffix(dryRun)}`;
+  return { sentence, notes: rolloutNotes(pool) };
 }
 
 /**

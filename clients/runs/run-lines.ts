@@ -28,7 +28,7 @@ export interface Shown {
   style?: Style;
 }
 
-const STYLES: Partial<Record<ReportLine['tone'], Style>> = { hold: 'yellow', failure: 'red' };
+const STYLES: Partial<Record<ReportLine['tone'], Style>> = { warning: 'yellow', failure: 'red' };
 
 /** Describes how it stands in a few lines: its name and numbers, and what there is to say of it. */
 export function runLines(name: string, shown: Shown, now: Now): string[] {

@@ -1,7 +1,7 @@
 import { UsageError } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { print, dryRunRemark, labelOf } from '../cli/print.ts';
+import { print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { recordAct } from '../history/record.ts';
 import type { Work } from '../session/session.ts';
@@ -17,8 +17,8 @@ interface ScaleFlags {
 }
 
 /** Sets the number of members of pools or replica sets, or removes VMs of a pool by name. Throws `UsageError`. */
-export const scaleOwners: Work<ScaleFlags> = async (session, options, ...words) => {
-  const { kind, names } = namedTargetsOf(words, OWNERS);
+export const scaleOwners: Work<ScaleFlags> = async (session, options, ...args) => {
+  const { kind, names } = namedTargetsOf(args, OWNERS);
   const { replicas, remove, dryRun, reason } = options;
   if (replicas !== undefined && remove !== undefined)
     throw new UsageError('give --replicas or --remove, not both: --remove lowers the number by as many VMs');
@@ -30,14 +30,14 @@ export const scaleOwners: Work<ScaleFlags> = async (session, options, ...words) 
     const label = labelOf(kind.resource, name);
     if (remove === undefined) {
       const from = await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
-      print(`${label} scaled${dryRunRemark(dryRun)}`);
+      print(`${label} scaled${dryRunSuffix(dryRun)}`);
       if (dryRun === 'none')
         await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas!, reason });
     } else {
-      const left = await removeVms(kube, { namespace, name }, { ...options, remove });
-      print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
+      const count = await removeVms(kube, { namespace, name }, { ...options, remove });
+      print(`${label} scaled to ${count}, without ${remove.join(', ')}${dryRunSuffix(dryRun)}`);
       const vms = [...new Set(remove)];
-      const act = { action: 'scale', vms, from: left + vms.length, to: left, reason } as const;
+      const act = { action: 'scale', vms, from: count + vms.length, to: count, reason } as const;
       if (dryRun === 'none') await recordAct(session, kind, { namespace, name }, act);
     }
   }

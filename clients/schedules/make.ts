@@ -9,7 +9,7 @@ import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
-import { print, serialize, dryRunRemark } from '../cli/print.ts';
+import { print, serialize, dryRunSuffix } from '../cli/print.ts';
 import { KEPT_SECONDS, makeAndFollow, type MakingFlags } from '../operations/make.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { Session, Work } from '../session/session.ts';
@@ -46,7 +46,7 @@ export async function makeOne(
   const { schedule: cron, timeZone = DEFAULT_TIME_ZONE } = when;
   const next = cronOf(cron, timeZone).nextRun()?.toISOString().replace('.000Z', 'Z') ?? 'no time';
   print(
-    `schedule ${schedule.metadata.namespace}/${made.metadata.name ?? `${verb}-`} made${dryRunRemark(dryRun)}: ` +
+    `schedule ${schedule.metadata.namespace}/${made.metadata.name ?? `${verb}-`} made${dryRunSuffix(dryRun)}: ` +
       `${verb} at ${cron} (${timeZone}), the next time at ${next}`,
   );
 }
@@ -86,7 +86,7 @@ export const runSchedule: Work<{ wait: boolean }> = async (session, { wait }, na
   const [, schedule] = await readSchedule(session, name);
   const operation = operationNow(schedule, await usernameIn(() => session.kube()));
   const what = `what schedule ${name} makes`;
-  await makeAndFollow(session, { operation, what, tellDryRun: () => {} }, { dryRun: 'none', wait });
+  await makeAndFollow(session, { operation, what, printDryRun: () => {} }, { dryRun: 'none', wait });
 };
 
 /**

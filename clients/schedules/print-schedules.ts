@@ -4,7 +4,7 @@ import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { because } from '../../decisions/runs/report.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
-import { ageOf, note, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
+import { ageOf, printNote, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { readSchedule } from './read-schedules.ts';
 
@@ -27,7 +27,7 @@ export const getSchedules: Work<{ allNamespaces?: boolean; output?: DataFormat |
   if (output === 'name' && sorted.length === 0) return;
   if (output === 'name')
     return print(sorted.map(({ metadata }) => labelOf(VirtualMachineOperationSchedules, metadata.name)).join('\n'));
-  if (sorted.length === 0) return note('there is no schedule');
+  if (sorted.length === 0) return printNote('there is no schedule');
   const rows = sorted.map((schedule) => {
     const { metadata, spec, status } = schedule;
     const { lastScheduleTime, nextScheduleTime = '<none>' } = status ?? {};

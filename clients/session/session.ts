@@ -9,7 +9,7 @@ import { tracedRequests } from '../../workers/tracing/traced-requests.ts';
 import { spanUnderWay } from '../../workers/tracing/tracing.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import type { Temporal } from './temporal.ts';
 
 /**
@@ -184,7 +184,7 @@ export class Session {
   #sayStack(stack: RunningStack): void {
     if (this.#said || this.globals.state !== undefined) return;
     this.#said = true;
-    note(`using the embedded stack at ${stack.state}`);
+    printNote(`using the embedded stack at ${stack.state}`);
   }
 
   /** Returns the path of the kubeconfig; `undefined` for kubectl's own default. */
@@ -242,7 +242,7 @@ export class Session {
 }
 
 /** What a command does, with its flags, and its arguments one after the other. */
-export type Work<Flags> = (session: Session, flags: Flags, ...words: string[]) => Promise<void>;
+export type Work<Flags> = (session: Session, flags: Flags, ...args: string[]) => Promise<void>;
 
 /** Runs a command's work with its session, and closes the session at the end, even after an error. */
 export async function inSession(command: Command, work: (session: Session) => Promise<void>): Promise<void> {

@@ -1,14 +1,14 @@
 import { watchIdOf } from '../../workflows/lib/messages.ts';
-import { note } from '../cli/print.ts';
+import { printNote } from '../cli/print.ts';
 import type { Session } from './session.ts';
 
 /**
  * Notes it if Temporal knows no cluster of the command's name: that would look like a cluster in which nothing has
  * happened.
  */
-export async function remarkOnCluster(session: Session, cluster: string): Promise<void> {
+export async function warnOfUnknownCluster(session: Session, cluster: string): Promise<void> {
   const unknown = await unknownCluster(session, cluster);
-  if (unknown !== undefined) note(unknown);
+  if (unknown !== undefined) printNote(unknown);
 }
 
 /** Returns a sentence if Temporal knows no cluster of the command's name. */

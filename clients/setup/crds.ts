@@ -83,10 +83,10 @@ export async function applyPolicies(kube: KubeClient, how: Applying): Promise<vo
 /** An older release would remove the fields that it does not know from every pool at its next write. */
 function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotations } }: KubeObject): void {
   const there = before?.metadata.annotations?.[RELEASE_ANNOTATION];
-  const ours = annotations?.[RELEASE_ANNOTATION];
-  if (there === undefined || ours === undefined || !isNewer(there, ours)) return;
+  const own = annotations?.[RELEASE_ANNOTATION];
+  if (there === undefined || own === undefined || !isNewer(there, own)) return;
   throw new Failure(
-    `${name} comes from drover ${there}, and this is drover ${ours}, which would remove from it what it does not know: run \`drover setup\` of ${there} or newer; ` +
+    `${name} comes from drover ${there}, and this is drover ${own}, which would remove from it what it does not know: run \`drover setup\` of ${there} or newer; ` +
       `to go back all the same, first remove the annotation ${RELEASE_ANNOTATION} from it`,
   );
 }

@@ -63,23 +63,23 @@ async function add(temporal: Temporal, missing: SearchAttribute[]): Promise<void
   } catch (error) {
     // Another setup ran at the same time.
     if (grpcCodeOf(error) === GrpcCode.ALREADY_EXISTS) return;
-    if (NO_ROOM.test(sentenceOf(error))) throw await noRoom(temporal, missing, error);
+    if (LIMIT_REACHED.test(sentenceOf(error))) throw await limitReached(temporal, missing, error);
     throw refused(error, 'register search attributes');
   }
 }
 
-const NO_ROOM = /more than (\d+) search attributes? of type (\w+)/i;
+const LIMIT_REACHED = /more than (\d+) search attributes? of type (\w+)/i;
 
 /** Temporal has registered none: it looks for room for all of them first. */
-async function noRoom(temporal: Temporal, missing: SearchAttribute[], cause: unknown): Promise<Failure> {
-  const [, most = '', word = ''] = NO_ROOM.exec(sentenceOf(cause)) ?? [];
-  const isOfType = ({ type }: SearchAttribute): boolean => type.replace('_', '') === word.toUpperCase();
+async function limitReached(temporal: Temporal, missing: SearchAttribute[], cause: unknown): Promise<Failure> {
+  const [, most = '', typeName = ''] = LIMIT_REACHED.exec(sentenceOf(cause)) ?? [];
+  const isOfType = ({ type }: SearchAttribute): boolean => type.replace('_', '') === typeName.toUpperCase();
   const needed = missing.filter(isOfType);
   const number = needed.length === 0 ? -1 : INDEXED_VALUE_TYPES[needed[0]!.type];
   const there = Object.values(await knownTypes(temporal)).filter((one) => one === number).length;
   return new Failure(
     `Temporal's namespace ${temporal.namespace} has no room for drover's search attributes, and none was registered: ` +
-      `it has ${there} of type ${word} and room for ${Math.max(Number(most) - there, 0)} more, and drover needs ` +
+      `it has ${there} of type ${typeName} and room for ${Math.max(Number(most) - there, 0)} more, and drover needs ` +
       `${needed.length}: give drover a namespace of its own, by \`temporal operator namespace create --namespace drover\` ` +
       'and --temporal-namespace drover',
     { cause },
@@ -97,8 +97,8 @@ async function untilUsable({ client, namespace }: Temporal): Promise<void> {
       return undefined;
     });
   if ((await lookUntil(look, { withinMs: USABLE_TIMEOUT_MS, everyMs: POLL_MS })) !== undefined) return;
-  const words = `Temporal's namespace ${namespace} still does not know drover's search attributes`;
-  throw new Failure(`${words}: ${sentenceOf(cause)}`, { cause });
+  const problem = `Temporal's namespace ${namespace} still does not know drover's search attributes`;
+  throw new Failure(`${problem}: ${sentenceOf(cause)}`, { cause });
 }
 
 function refused(error: unknown, what: string): Failure {

@@ -6,7 +6,7 @@ import { watchIdOf } from '../../workflows/lib/messages.ts';
 import { searchAttributes } from '../../workflows/lib/search-attributes.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { print, dryRunRemark } from '../cli/print.ts';
+import { print, dryRunSuffix } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import type { Temporal } from '../session/temporal.ts';
 import { claimNamespace, refuseOthers } from './claim.ts';
@@ -32,7 +32,7 @@ export const setUpCluster: Work<{ dryRun: DryRun; onlyNamespace?: string[] }> = 
   { dryRun, onlyNamespace: namespaces },
 ) => {
   const [kube, temporal] = await Promise.all([session.kube(), session.temporal()]);
-  const say = (line: string): void => print(line + dryRunRemark(dryRun));
+  const say = (line: string): void => print(line + dryRunSuffix(dryRun));
   await setup({ kube, temporal, cluster: session.cluster, namespaces, dryRun: dryRun !== 'none', say });
 };
 

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Failure } from '../cli/failure.ts';
-import { note, print } from '../cli/print.ts';
+import { printNote, print } from '../cli/print.ts';
 import type { WorkerAccount } from '../doctor/rights.ts';
 import type { Work } from '../session/session.ts';
 import { collect, type SupportFile } from './collect.ts';
@@ -31,7 +31,8 @@ export const supportBundle: Work<{ worker: WorkerAccount }> = async (session, { 
   const path = file ?? `drover-support-${time}.tar.gz`;
   const bytes = await writeBundle(path, basename(path).replace(/(\.tar)?\.t?gz$/, ''), files);
   const errors = files.find(({ path }) => path === 'errors.txt');
-  if (errors !== undefined) note(`not everything could be read; errors.txt in it says what:\n${errors.text.trim()}`);
+  if (errors !== undefined)
+    printNote(`not everything could be read; errors.txt in it says what:\n${errors.text.trim()}`);
   print(
     `${path} written: ${files.length + 1} files, ${Math.ceil(bytes / 1024)} KiB; look through it before you give it away`,
   );

@@ -74,7 +74,7 @@ export async function collect(session: Session, { namespace, worker }: CollectOp
     part('doctor', async () => [json('doctor.json', { items: await examine(session, worker) })]),
     part('workflows', async () => [json('temporal/workflows.json', { items: await workflowsOf(session, namespace) })]),
     ...WHOLE.map((resource) => ofCluster(resource.plural, (kube) => objects(kube, resource, namespace, redacted))),
-    ofCluster('controllerrevisions', (kube) => objects(kube, ControllerRevisions, namespace, redacted, isOurs)),
+    ofCluster('controllerrevisions', (kube) => objects(kube, ControllerRevisions, namespace, redacted, isDrovers)),
     ofCluster('leases', (kube) => objects(kube, Leases, namespace, redacted, isClaim)),
     ofCluster('events', (kube) => objects(kube, Events, namespace, redacted, isOfVms)),
     ofCluster('nodes', (kube) => objects(kube, Nodes, undefined, nodeOf)),
@@ -90,7 +90,7 @@ export async function collect(session: Session, { namespace, worker }: CollectOp
 
 const json = (path: string, data: unknown): SupportFile => ({ path, text: `${JSON.stringify(data, null, 2)}\n` });
 
-const isOurs = ({ metadata }: Stored): boolean =>
+const isDrovers = ({ metadata }: Stored): boolean =>
   metadata.ownerReferences?.some(({ apiVersion }) => apiVersion.startsWith('drover.dev/')) === true;
 const isClaim = ({ metadata }: Stored): boolean => metadata.name === 'drover';
 const isOfVms = ({ regarding }: Stored<KubeObject & { regarding?: { apiVersion?: string } }>): boolean =>

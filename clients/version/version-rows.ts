@@ -1,4 +1,4 @@
-import { note, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
+import { printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { skewOf } from './skew.ts';
 import { CLIENT, readVersions, type Version, type Versions } from './versions.ts';
@@ -8,7 +8,7 @@ export const printVersions: Work<{ output?: DataFormat; client?: true }> = async
   const versions = client === true ? CLIENT : await readVersions(session);
   if (output !== undefined) return printData(versions, output);
   print(table(['WHAT', 'VERSION'], versionRows(versions), { headers: false }));
-  for (const sentence of skewOf(versions)) note(`warning: ${sentence}`);
+  for (const sentence of skewOf(versions)) printNote(`warning: ${sentence}`);
 };
 
 const NAMES = {

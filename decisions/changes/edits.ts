@@ -44,7 +44,7 @@ export function editsOf(live: unknown, patch: Json): Edits {
   return lacks === null ? { edits } : { lacks };
 }
 
-interface Place {
+interface EditContext {
   live: unknown;
   patch: unknown;
   path: Step[];
@@ -52,7 +52,7 @@ interface Place {
 }
 
 /** Adds to the edits; returns which item is missing, in words, or null. */
-function collect(edits: Edit[], { live, patch, path, had }: Place): string | null {
+function collect(edits: Edit[], { live, patch, path, had }: EditContext): string | null {
   if (isObject(patch) && (isObject(live) || (live == null && Object.keys(patch).length > 0))) {
     const known = live == null ? (had ?? path.length - 1) : had;
     for (const [key, value] of Object.entries(patch)) {

@@ -1,7 +1,7 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field } from '../lib/json.ts';
-import type { ChangeNeed } from '../views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { disruptionBetween, PLUGS_ALL, type KubeVirtPlugs } from '../vm-update/disruption.ts';
 import { liveRefusal } from '../vm-update/live-update.ts';

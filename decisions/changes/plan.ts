@@ -1,6 +1,6 @@
 import { canonical } from '../lib/canonical-json.ts';
 import type { Json } from '../lib/json.ts';
-import type { ChangeNeed } from '../views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import { editsOf, formatPath, withEdits, type Edit } from './edits.ts';
 import { whyLacking } from './wanted.ts';
 
@@ -16,7 +16,7 @@ export interface ChangePlan {
   /** VMs that have all of it already. */
   unchanged: string[];
   /** VMs that are left as they are, by the reason, which completes "left as they are:". */
-  left: { message: string; vms: string[] }[];
+  skipped: { message: string; vms: string[] }[];
 }
 
 interface PlannedVm<Vm> {
@@ -33,12 +33,12 @@ export function planChange<Vm extends object>(
   needOf: (before: Vm, after: Vm) => ChangeNeed,
 ): ChangePlan {
   const groups = new Map<string, ChangeGroup>();
-  const left = new Map<string, string[]>();
+  const skipped = new Map<string, string[]>();
   const unchanged: string[] = [];
   for (const { name, vm, whyLeft } of vms) {
     const found = whyLeft === null ? editsOf(vm, patch) : null;
     const message = found !== null && 'lacks' in found ? whyLacking(found.lacks) : whyLeft;
-    if (found === null || 'lacks' in found) left.set(message!, [...(left.get(message!) ?? []), name]);
+    if (found === null || 'lacks' in found) skipped.set(message!, [...(skipped.get(message!) ?? []), name]);
     else if (found.edits.length === 0) unchanged.push(name);
     else {
       const need = needOf(vm, withEdits(vm, found.edits));
@@ -51,7 +51,7 @@ export function planChange<Vm extends object>(
   return {
     groups: [...groups.values()],
     unchanged,
-    left: [...left].map(([message, names]) => ({ message, vms: names })),
+    skipped: [...skipped].map(([message, names]) => ({ message, vms: names })),
   };
 }
 

@@ -11,14 +11,14 @@ export interface RefusedShape {
 }
 
 /** What of it a message has room for: a condition holds 1,024 characters. */
-const SHAPES_TOLD = 3;
-const PATHS_TOLD = 3;
+const MAX_SHAPES = 3;
+const MAX_PATHS = 3;
 const MESSAGE_LENGTH = 240;
 
 /** Says in a sentence without a full stop why no VM is changed. */
 export function formatRefused(refused: readonly RefusedShape[], maxFailures: number): string {
   const count = refused.reduce((sum, { vms }) => sum + vms, 0);
-  const shown = refused.toSorted((a, b) => b.vms - a.vms).slice(0, SHAPES_TOLD);
+  const shown = refused.toSorted((a, b) => b.vms - a.vms).slice(0, MAX_SHAPES);
   const more = refused.length - shown.length;
   return [
     `no VM was touched: dry runs refuse the change of ${count === 1 ? '1 VM' : `${count} VMs`}, and maxFailures is ${maxFailures}`,
@@ -28,7 +28,7 @@ export function formatRefused(refused: readonly RefusedShape[], maxFailures: num
 }
 
 function formatShape({ paths, vms, tried, message }: RefusedShape): string {
-  const shown = paths.slice(0, PATHS_TOLD).join(', ') + (paths.length > PATHS_TOLD ? ', ...' : '');
+  const shown = paths.slice(0, MAX_PATHS).join(', ') + (paths.length > MAX_PATHS ? ', ...' : '');
   const others = vms > 1 ? ` and ${vms - 1} more` : '';
   return `${shown} of ${tried}${others}: ${message.length > MESSAGE_LENGTH ? `${message.slice(0, MESSAGE_LENGTH - 1)}…` : message}`;
 }

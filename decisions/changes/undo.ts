@@ -83,7 +83,7 @@ function unset(holder: unknown, [step, ...rest]: readonly Step[], had: number): 
   if (step === undefined || !isObject(holder) || !Object.hasOwn(holder, step)) return holder;
   const { [step]: inner, ...others } = holder;
   if (rest.length === 0) return others;
-  const left = unset(inner, rest, had - 1);
-  const isEmpty = isObject(left) && Object.keys(left).length === 0;
-  return isEmpty && had <= 0 ? others : ({ ...holder, [step]: left } satisfies Json);
+  const remainder = unset(inner, rest, had - 1);
+  const isEmpty = isObject(remainder) && Object.keys(remainder).length === 0;
+  return isEmpty && had <= 0 ? others : ({ ...holder, [step]: remainder } satisfies Json);
 }

@@ -33,14 +33,14 @@ function whyNoMetadata(metadata: unknown, path: string): string | null {
   for (const [part, texts] of Object.entries(metadata)) {
     if (!isObject(texts)) return `${path}.${part} must be an object with text values`;
     for (const [key, value] of Object.entries(texts)) {
-      if (isOurs(key)) return `${path}.${part}[${key}] belongs to drover: use drover's commands to change it`;
+      if (isDroverKey(key)) return `${path}.${part}[${key}] belongs to drover: use drover's commands to change it`;
       if (value !== null && typeof value !== 'string') return `${path}.${part}[${key}] must be a text, or null`;
     }
   }
   return null;
 }
 
-const isOurs = (key: string): boolean => {
+const isDroverKey = (key: string): boolean => {
   const [domain = ''] = key.includes('/') ? key.split('/') : [];
   return domain === GROUP || domain.endsWith(`.${GROUP}`);
 };

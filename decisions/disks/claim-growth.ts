@@ -46,10 +46,10 @@ export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growt
   // The volume has grown; its file system is resized under the VMI that uses it, or under the next one.
   if (trueCondition('FileSystemResizePending') !== undefined) return { state: 'grown' };
   const error = trueCondition('ControllerResizeError') ?? trueCondition('NodeResizeError');
-  const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(trueCondition('Resizing'), 'message');
+  const text = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(trueCondition('Resizing'), 'message');
   if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true)
-    return { state: 'refused', message: words ?? 'the storage cannot give it that size' };
-  return { state: 'growing', message: words };
+    return { state: 'refused', message: text ?? 'the storage cannot give it that size' };
+  return { state: 'growing', message: text };
 }
 
 function textOf(condition: Json | undefined, key: string): string | null {

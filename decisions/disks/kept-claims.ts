@@ -105,11 +105,11 @@ export function keptCondition(
   const older = [...byNumber]
     .filter(([, claims]) => claims.some((claim) => !fits(claim, newest)))
     .map(([number]) => number);
-  const words = [`the disks of ${names([...byNumber.keys()])} are kept`];
+  const parts = [`the disks of ${names([...byNumber.keys()])} are kept`];
   if (older.length > 0)
-    words.push(
+    parts.push(
       `those of ${names(older)} are not as the template makes them: a VM that reuses them starts with the template that they were created from`,
     );
   const reason = older.length > 0 ? 'OutdatedTemplate' : 'Kept';
-  return [{ type: 'DisksKept', status: 'True', reason, message: words.join('; ') }];
+  return [{ type: 'DisksKept', status: 'True', reason, message: parts.join('; ') }];
 }

@@ -59,14 +59,14 @@ export function templateOfKept(
 export function withKeptVolumes<Vm extends NewMember>(vm: Vm, kept: ReadonlyMap<string, KeptDisk>): Vm {
   const renamed = latest([...kept].filter(([name, { disk }]) => name === disk));
   const templates = diskTemplates(vm.spec);
-  const places = volumesOf(vm.spec).flatMap((volume): [string, string, KeptDisk][] => {
+  const replacements = volumesOf(vm.spec).flatMap((volume): [string, string, KeptDisk][] => {
     const [now, found] = [claimOf(volume), renamed.get(volume['name'])];
     // The disk of the template's own name is there, too, and was the VM's later.
     if (now === null || !templates.has(now) || found === undefined) return [];
     const rival = kept.get(now);
     return rival !== undefined && rival.keptAt > found.kept.keptAt ? [] : [[now, found.name, found.kept]];
   });
-  return places.reduce((changed, [now, name, disk]) => inPlaceOf(changed, now, name, disk), vm);
+  return replacements.reduce((changed, [now, name, disk]) => withReplacedDisk(changed, now, name, disk), vm);
 }
 
 /** Returns the disks that were kept last, by the names of their volumes. */
@@ -80,7 +80,7 @@ function latest(kept: readonly [string, KeptDisk][]): Map<unknown, { name: strin
   return found;
 }
 
-function inPlaceOf<Vm extends NewMember>(vm: Vm, disk: string, name: string, { template }: KeptDisk): Vm {
+function withReplacedDisk<Vm extends NewMember>(vm: Vm, disk: string, name: string, { template }: KeptDisk): Vm {
   const isOther = template !== null && !isSameDisk(template, diskTemplates(vm.spec).get(disk)!);
   const changed = isOther ? ofNoRevision(vm) : structuredClone(vm);
   const { spec } = changed;

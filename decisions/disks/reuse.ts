@@ -66,7 +66,7 @@ export function stepsWithReuse(
  * template no longer has stays kept, for nothing else would tell whose it is.
  * `stayingOn`: returns the VM of this name, unless it is about to leave.
  */
-export function unmarkStep(
+export function unlabelStep(
   pool: StoredPool,
   claims: readonly KeptClaim[],
   stayingOn: (name: string) => Pick<VmView, 'disks'> | undefined,
@@ -76,8 +76,8 @@ export function unmarkStep(
     return vm !== undefined && (isOfState || vm.disks.includes(name));
   });
   if (used.length === 0) return [];
-  const marks = used.slice(0, MAX_DISKS).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
-  return [{ kind: 'unmarkKeptDisks', claims: marks, reason: `${marks.length} kept disks are in use again` }];
+  const claimed = used.slice(0, MAX_DISKS).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+  return [{ kind: 'unlabelKeptDisks', claims: claimed, reason: `${claimed.length} kept disks are in use again` }];
 }
 
 const MAX_DISKS = 250;

@@ -42,14 +42,14 @@ export class DisruptionBudget {
     const extra = new Set(namesOf(vms.filter((vm) => !isRegular(vm))));
     const own = new Set(acting);
     const restarting = namesOf(active.filter((vm) => isRestarting(vm, vmiOf(vm))));
-    const held = [...new Set([...own, ...claimed, ...restarting])];
+    const disrupted = [...new Set([...own, ...claimed, ...restarting])];
     const { names, count } = unavailability({
       pool,
       vmiOf,
       vms: active.filter(isRegular),
-      inProgress: held.filter((name) => !extra.has(name)),
+      inProgress: disrupted.filter((name) => !extra.has(name)),
     });
-    const going = held.filter((name) => availableSurge.has(name));
+    const going = disrupted.filter((name) => availableSurge.has(name));
     this.most = maxUnavailableOf(pool) + availableSurge.size;
     this.availableSurge = availableSurge;
     this.#names = new Set([...names, ...going]);
@@ -65,7 +65,7 @@ export class DisruptionBudget {
   }
 
   /** How many more may go down; negative if more are down than may be. */
-  get left(): number {
+  get remaining(): number {
     return this.most - this.#count;
   }
 
@@ -76,16 +76,16 @@ export class DisruptionBudget {
 
   /** Reports whether the VM may go down now: a VM that is down costs nothing more. */
   admits(vm: VmView): boolean {
-    return !this.costs(vm) || this.left > 0;
+    return !this.costs(vm) || this.remaining > 0;
   }
 
   /** Reports the same of a VM that counts only because it may go down at any moment: others may be down since. */
   stillAdmits(vm: VmView): boolean {
-    return !this.#uses(vm) || this.left >= (this.#names.has(vm.name) ? 0 : 1);
+    return !this.#uses(vm) || this.remaining >= (this.#names.has(vm.name) ? 0 : 1);
   }
 
   /** Counts the VM as down from now on. */
-  take(vm: VmView): void {
+  charge(vm: VmView): void {
     if (!this.costs(vm)) return;
     this.#names.add(vm.name);
     this.#count++;

@@ -42,14 +42,14 @@ export function grantClaims(
   const budget = new DisruptionBudget({ pool, vms, vmiOf, acting: [], claimed: claims.keys(), now: Date.parse(at) });
   const answers = requests.map((request): string | null => {
     const { name } = request.vm;
-    const held = claims.get(name);
+    const existing = claims.get(name);
     const live = liveVmi(request.vmi);
-    if (held !== undefined && held.by !== request.by && live?.uid === held.vmi && live?.ready === true)
-      return `${held.by} is about to disrupt it`;
+    if (existing !== undefined && existing.by !== request.by && live?.uid === existing.vmi && live?.ready === true)
+      return `${existing.by} is about to disrupt it`;
     // An existing claim is not a permission to act: other VMs may have failed since.
     if (!servesNobody(request.vm, request.vmi) && !budget.stillAdmits(request.vm)) return budget.whyFull();
-    if (held === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
-    budget.take(request.vm);
+    if (existing === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
+    budget.charge(request.vm);
     claims.set(name, claimOf(request, live, at));
     return null;
   });

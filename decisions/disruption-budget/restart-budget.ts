@@ -101,13 +101,13 @@ export class RunBudget {
     return budget.admits(vm) ? null : budget.whyFull();
   }
 
-  take(vm: VmView): void {
+  charge(vm: VmView): void {
     const key = namespacedName(vm);
     this.#inProgress.add(key);
     this.#down.add(key);
     const { keepsAvailable, snapshot } = this.#in;
     const owner = keepsAvailable ? snapshot.poolOf(vm) : undefined;
-    if (owner !== undefined) this.#poolOf(owner).take(vm);
+    if (owner !== undefined) this.#poolOf(owner).charge(vm);
   }
 
   #poolOf({ pool, vms, claimed }: OwningPool): DisruptionBudget {

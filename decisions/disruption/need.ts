@@ -28,7 +28,7 @@ export const deferred = (message: string, until: number | null = null): Deferred
 export const excluded = (message: string): Excluded => ({ need: 'excluded', message });
 
 /** Returns why nothing may disrupt the VM now; null if nothing prevents it. `live`: its VMI that has not ended. */
-export function heldBack(vm: VmView, live: VmiView | undefined): Deferred | Excluded | null {
+export function blockedNeed(vm: VmView, live: VmiView | undefined): Deferred | Excluded | null {
   const reason = whyNotNow(vm, live);
   if (reason === null) return null;
   return reason.kind === 'OptedOut' ? excluded(reason.message) : deferred(reason.message);

@@ -32,7 +32,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
   const operations = vmi === undefined ? ofVm : [...ofVm, ...vmi.operations];
   return [
     ...(vm.optedOut ? [{ kind: 'OptedOut' as const, message: OPTED_OUT }] : []),
-    ...operations.map((operation) => ({ kind: operation.kind, message: WORDS[operation.kind](named(operation)) })),
+    ...operations.map((operation) => ({ kind: operation.kind, message: MESSAGES[operation.kind](named(operation)) })),
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, message: 'it receives a migration' }] : []),
     ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, message: 'it is paused by a user' }] : []),
     ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, message: 'it is being moved' }] : []),
@@ -42,7 +42,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
 
 const named = ({ object }: Operation): string => (object === null ? '' : ` (${object})`);
 
-const WORDS: Record<OperationKind, (name: string) => string> = {
+const MESSAGES: Record<OperationKind, (name: string) => string> = {
   Snapshot: (name) => `a snapshot of it${name} is taken`,
   Restore: (name) => `a snapshot is restored to it${name}`,
   Backup: (name) => `a backup of it${name} runs`,

@@ -64,12 +64,12 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
       `its evacuation from ${nodeToLeave(vmi)} was requested, but the node is not drained: \`virtctl evacuate-cancel vmi NAME\` cancels the request`,
     );
   const isPast = input.now >= deadlineOf(input);
-  const held = whyNot(vm, vmi);
+  const blocked = whyNot(vm, vmi);
   const isLate = isNotBegun(vmi, input.now);
-  if (isLate && (held !== null || !isRestartedInstead(input, vmi, isPast))) return cancel(vmi);
+  if (isLate && (blocked !== null || !isRestartedInstead(input, vmi, isPast))) return cancel(vmi);
   if (isEvacuating(vmi) && !isLate && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
     return migrating(input, vmi, isPast);
-  if (held !== null) return held;
+  if (blocked !== null) return blocked;
   if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyMigrating(vmi.migration));
   const until = vmi.createdAt + START_MS;
   if (isStarting(vmi) && until > input.now) return waits(`it is starting (${vmi.whyNotReady ?? vmi.phase})`, { until });

@@ -111,7 +111,7 @@ class Drain {
     for (const vm of leaving) {
       const need = this.#needOf(vm);
       if (need.need === 'act') acts.push({ vm, need });
-      else this.#note(vm, need);
+      else this.#addStatus(vm, need);
     }
     acts.sort(
       (a, b) =>
@@ -142,7 +142,7 @@ class Drain {
     return other === undefined ? need : { ...deferred(other), isStuck: false };
   }
 
-  #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
+  #addStatus(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
     if (need.need === 'nothing') return;
     this.#requeue(need.until);
     if (need.need === 'underway') this.#add(vm, 'Evacuating', need.message);
@@ -160,7 +160,7 @@ class Drain {
         this.#requeue(budget.againAt);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
-        if (need.needsBudget) budget.take(vm);
+        if (need.needsBudget) budget.charge(vm);
         const vmi = vmiOf(vm)!;
         this.#evacuate.push({
           name: vm.name,
@@ -170,7 +170,7 @@ class Drain {
           message: need.message,
         });
         const message = MESSAGES[need.act](need.message);
-        this.#note(vm, need.refused ?? { need: 'underway', message, until: null });
+        this.#addStatus(vm, need.refused ?? { need: 'underway', message, until: null });
       }
     }
   }

@@ -85,14 +85,14 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
 }
 
 /** Reports whether a PodDisruptionBudget that is not the pool's own has the name: it is left alone. */
-const isTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
+const isNameTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
   podBudget !== undefined && podBudget.poolUid !== pool.metadata.uid;
 
 /** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is, or can't be. */
 export function podBudgetSteps(input: PodBudgetInput): Extract<PoolStep, { kind: 'updatePodDisruptionBudget' }>[] {
   const minAvailable = minAvailableOf(input);
   const wanted = minAvailable === null ? undefined : canonical(podBudgetSpec(input.pool.metadata.name, minAvailable));
-  if (isTaken(input) || input.podBudget?.spec === wanted) return [];
+  if (isNameTaken(input) || input.podBudget?.spec === wanted) return [];
   const reason =
     minAvailable === null ? 'remove the PodDisruptionBudget' : `have ${minAvailable} pods stay up at evictions`;
   return [{ kind: 'updatePodDisruptionBudget', minAvailable, reason }];
@@ -100,7 +100,7 @@ export function podBudgetSteps(input: PodBudgetInput): Extract<PoolStep, { kind:
 
 /** `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while so. */
 export function podBudgetCondition(input: PodBudgetInput): UntimedCondition[] {
-  if (!isTaken(input) || minAvailableOf(input) === null) return [];
+  if (!isNameTaken(input) || minAvailableOf(input) === null) return [];
   const message =
     `PodDisruptionBudget ${input.podBudget!.name} does not belong to the pool, and stays as it is: ` +
     'evictions of its VMs are not limited by maxUnavailable';

@@ -22,12 +22,12 @@ export interface NotMoved {
    * The budget had no room; another client migrates it, or is about to; KubeVirt does not begin its migration; or the
    * API server refused it.
    */
-  reason: 'NoPlace' | 'OtherMigration' | 'NotBegun' | 'Refused';
+  reason: 'NoClaim' | 'OtherMigration' | 'NotBegun' | 'Refused';
   message: string;
 }
 
 /** How long to wait with a VM for which a claim found no room although the plan had seen some. */
-const NO_PLACE_MS = 2_000;
+const BUDGET_FULL_MS = 2_000;
 /** How long to wait with a VM that another client is about to migrate. */
 const OTHER_MIGRATION_MS = 10_000;
 
@@ -68,8 +68,8 @@ function refusalOf(
 ): RefusedEvacuation {
   const base = { vm, uid, message: message.slice(0, MAX_MESSAGE_LENGTH) };
   switch (reason) {
-    case 'NoPlace':
-      return { ...base, since, times, notBefore: now + NO_PLACE_MS };
+    case 'NoClaim':
+      return { ...base, since, times, notBefore: now + BUDGET_FULL_MS };
     case 'NotBegun':
     case 'OtherMigration':
       // Whatever was refused until now may have been so because of that one: no deadline begins by it.

@@ -30,7 +30,7 @@ export function driftOf(member: MadeVm, made: NewVirtualMachine): DriftedField[]
   const { vm } = member;
   const without = withoutDrift(vm, member.transition, made);
   return differences(writtenParts(vm), writtenParts(without), '').filter(
-    ({ path }) => !OURS.some((label) => path.endsWith(`["${label}"]`)),
+    ({ path }) => !DROVER_LABELS.some((label) => path.endsWith(`["${label}"]`)),
   );
 }
 
@@ -41,7 +41,7 @@ export const withoutDrift = <Vm extends WrittenVm>(
 ): Vm => mergeVm(vm, null, withTransition(vm, transition, made));
 
 /** Labels that drover itself adds and removes. */
-const OURS = [POOL_LABEL, REVISION_LABEL];
+const DROVER_LABELS = [POOL_LABEL, REVISION_LABEL];
 
 const TYPE = ['template', 'spec', 'domain', 'machine', 'type'];
 

@@ -8,7 +8,7 @@ export function ownerView(object: KubeObject): StoredVmOwner {
   const owner = object as KubeObject & Wanting;
   if (owner.spec.replicas !== undefined) return object as StoredVmOwner;
   const spec = { ...owner.spec, replicas: wantedReplicas(owner) };
-  return { ...object, spec, replicasLeftOut: true } as StoredVmOwner;
+  return { ...object, spec, replicasOmitted: true } as StoredVmOwner;
 }
 
 export const poolView = (object: KubeObject): StoredPool => ownerView(object) as StoredPool;

@@ -17,13 +17,13 @@ import { disksOf } from '../template/used-disks.ts';
 import { isCorrectionRequested } from '../views/annotations/correction-order.ts';
 import { formerMemberOf } from '../views/annotations/former-member.ts';
 import { isMadeAgain, memberOf } from '../views/annotations/member-of.ts';
-import { notedChanges } from '../views/annotations/noted-change.ts';
-import { powerNoteOf } from '../views/annotations/power-note.ts';
+import { powerRecordOf } from '../views/annotations/power-record.ts';
 import { isProtected } from '../views/annotations/protection.ts';
+import { recordedChanges } from '../views/annotations/recorded-change.ts';
 import { recordOf } from '../views/annotations/transition-record.ts';
 import { kindOf, ownerOf } from '../views/owner-kind.ts';
 import { roleOf, type VmView } from '../views/vm.ts';
-import { heldBy } from './held-by.ts';
+import { blockingFinalizers } from './blocking-finalizers.ts';
 import { internParts } from './intern-parts.ts';
 import { internOrNull, intern } from './intern.ts';
 import { vmOperations, type VmOperationFields } from './operations.ts';
@@ -75,7 +75,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
     // The mark of a VM that healing replaces is no time.
     leavingSince: timeOf(metadata.deletionTimestamp ?? metadata.annotations?.[REMOVING_ANNOTATION]),
-    heldBy: heldBy(metadata),
+    blockedBy: blockingFinalizers(metadata),
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
     labels: template?.metadata?.labels ? { ...template.metadata.labels, ...ownLabels } : ownLabels,
     ownLabels,
@@ -88,9 +88,9 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     architecture: internOrNull(template?.spec?.architecture),
     preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),
-    transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
-    power: powerNoteOf(metadata.annotations),
-    changes: notedChanges(metadata.annotations),
+    transitionLabel: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    power: powerRecordOf(metadata.annotations),
+    changes: recordedChanges(metadata.annotations),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',

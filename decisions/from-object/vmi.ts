@@ -16,7 +16,7 @@ import { formerMemberOf } from '../views/annotations/former-member.ts';
 import type { Pause } from '../views/operation.ts';
 import { ownerOf } from '../views/owner-kind.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { heldBy } from './held-by.ts';
+import { blockingFinalizers } from './blocking-finalizers.ts';
 import { intern, internOrNull } from './intern.ts';
 import { vmiOperations, type VmiOperationFields } from './operations.ts';
 
@@ -83,7 +83,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     deletingSince: metadata.deletionTimestamp === undefined ? null : Date.parse(metadata.deletionTimestamp),
-    heldBy: heldBy(metadata),
+    blockedBy: blockingFinalizers(metadata),
     graceMs: (spec?.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000,
     phase: status?.phase ?? '',
     phaseSince: sincePhase(status, status?.phase ?? ''),
@@ -191,16 +191,16 @@ function whyNotMigratable(conditions: Condition[]): string | null {
  * Conditions of a VM or VMI that say why it is not ready if they are false. Those that name a cause come first: a false
  * Ready says little more than that it is not.
  */
-export const FALSE_TELLS = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+export const NOT_READY_CONDITIONS = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
 function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
   const pause = pauseOf(conditions);
   if (pause !== null && !isPausedOnRequest({ pause }))
     return pause.message === '' ? pause.reason : `${pause.reason}: ${pause.message}`;
-  for (const type of FALSE_TELLS) {
+  for (const type of NOT_READY_CONDITIONS) {
     const condition = find(conditions, type);
-    const words = condition?.message || condition?.reason;
-    if (condition?.status === 'False' && words) return words;
+    const explanation = condition?.message || condition?.reason;
+    if (condition?.status === 'False' && explanation) return explanation;
   }
   return reason || null;
 }
@@ -227,10 +227,10 @@ function pluggedOf({ spec, status }: VirtualMachineInstance): VmiView['plugged']
   const nics = status?.interfaces
     ? status.interfaces.filter(({ infoSource }) => infoSource?.split(', ').includes('domain'))
     : (spec?.domain?.devices?.interfaces ?? []).filter(({ state }) => state !== 'absent');
-  const told = status?.volumeStatus;
+  const statuses = status?.volumeStatus;
   const volumes = (spec?.volumes ?? []).filter(({ name }) => {
-    const one = told?.find((status) => status.name === name);
-    return told === undefined || (one !== undefined && (one.hotplugVolume === undefined || one.phase === 'Ready'));
+    const one = statuses?.find((status) => status.name === name);
+    return statuses === undefined || (one !== undefined && (one.hotplugVolume === undefined || one.phase === 'Ready'));
   });
   return nics.length + volumes.length === 0 ? NOTHING : { interfaces: names(nics), volumes: names(volumes) };
 }
@@ -245,9 +245,9 @@ function pluggingOf(
 ): string | null {
   const pending = conditions.filter(({ type }) => PLUGGING.includes(type));
   if (pending.length === 0) return null;
-  const words = pending.map(({ type, reason, message }) => [type, message || reason].filter(Boolean).join(': '));
+  const parts = pending.map(({ type, reason, message }) => [type, message || reason].filter(Boolean).join(': '));
   const failed = migration?.failed === true ? [`its last migration failed: ${migration.failureReason ?? ''}`] : [];
-  return intern([...words, ...failed].join('; '));
+  return intern([...parts, ...failed].join('; '));
 }
 
 const find = (conditions: Condition[], type: string): Condition | undefined =>

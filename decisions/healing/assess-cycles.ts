@@ -1,5 +1,5 @@
 import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
-import { isLeftAlone } from '../health/held-up.ts';
+import { isExempt } from '../health/excused.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
@@ -35,7 +35,7 @@ export function assessCycles(view: HealingView, state: HealingState): Assessed {
 export function endAll({ vms, now }: HealingInput, state: HealingState, message: string): Omit<Assessed, 'requeueAt'> {
   const byName = new Map(vms.map((vm) => [vm.name, vm]));
   let all: Omit<Assessed, 'requeueAt'> = { state, cancel: [], events: [] };
-  for (const cycle of state.cycles) all = withEnded(all, cycle, byName.get(cycle.vm), left(message), now);
+  for (const cycle of state.cycles) all = withEnded(all, cycle, byName.get(cycle.vm), endedAsLeft(message), now);
   return all;
 }
 
@@ -90,7 +90,7 @@ class Assessor {
   #observed(cycle: Cycle, vm: VmView | undefined): Assessment {
     const { named } = this.#view;
     if (named.has(cycle.uid) || (vm !== undefined && named.has(vm.uid)))
-      return left('a user has requested its removal by name');
+      return endedAsLeft('a user has requested its removal by name');
     if (vm === undefined) return this.#absent(cycle);
     if (vm.uid === cycle.uid) return this.#stillThere(cycle, vm);
     return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#goesOn(cycle);
@@ -98,7 +98,7 @@ class Assessor {
 
   /** No VM of that name belongs to the pool. */
   #absent(cycle: Cycle): Assessment {
-    if (this.#view.isVmNameTaken(cycle.vm)) return left('it has left the pool');
+    if (this.#view.isVmNameTaken(cycle.vm)) return endedAsLeft('it has left the pool');
     return this.#isTooMany(cycle) ? this.#yield(cycle) : this.#goesOn(cycle);
   }
 
@@ -108,12 +108,12 @@ class Assessor {
     const vmi = vmiOf(vm);
     // The attempt has seen that the VM is gone, and this worker's cache is behind.
     if (cycle.phase === 'Waiting') return this.#goesOn(cycle);
-    if (cycle.phase === 'Provisioning') return left('it is there again');
+    if (cycle.phase === 'Provisioning') return endedAsLeft('it is there again');
     if (this.#isTooMany(cycle)) return this.#yield(cycle);
     if (!isActive(vm)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', message: 'it runs well again' };
-    if (vm.optedOut) return left('its owner opted out of disruption');
-    if (!isMeantToRun(vm, vmi)) return left('it is not meant to run');
+    if (vm.optedOut) return endedAsLeft('its owner opted out of disruption');
+    if (!isMeantToRun(vm, vmi)) return endedAsLeft('it is not meant to run');
     this.#requeue(availableAt(vm, vmi, minReadyMs, now));
     return { cycle };
   }
@@ -134,13 +134,13 @@ class Assessor {
   #new(cycle: Cycle, vm: VmView): Assessment {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
-    if (!isActive(vm)) return left('it leaves the pool');
-    if (vm.optedOut) return left('its owner opted out of disruption');
-    if (isLeftAlone(vm, vmi)) return { cycle };
+    if (!isActive(vm)) return endedAsLeft('it leaves the pool');
+    if (vm.optedOut) return endedAsLeft('its owner opted out of disruption');
+    if (isExempt(vm, vmi)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', message: cycle.message };
     if (!isMeantToRun(vm, vmi)) {
       const timeoutMs = vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0;
-      return this.#leftAfter(vm.createdAt + timeoutMs, cycle, 'it is not meant to run');
+      return this.#endAfter(vm.createdAt + timeoutMs, cycle, 'it is not meant to run');
     }
     return this.#notYetAvailable(cycle, vm);
   }
@@ -161,7 +161,7 @@ class Assessor {
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
     const message = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
-    return this.#leftAfter(since + timeoutMs, cycle, message);
+    return this.#endAfter(since + timeoutMs, cycle, message);
   }
 
   #unhealthyAgain(cycle: Cycle, { uid }: VmView, message: string): Assessment {
@@ -186,11 +186,11 @@ class Assessor {
 
   #yield({ role }: Cycle): Assessment {
     this.#surplus.set(role, this.#surplus.get(role)! - 1);
-    return left('the pool needs fewer VMs now');
+    return endedAsLeft('the pool needs fewer VMs now');
   }
 
-  #leftAfter(at: number, cycle: Cycle, message: string): Assessment {
-    if (at <= this.#view.now) return left(message);
+  #endAfter(at: number, cycle: Cycle, message: string): Assessment {
+    if (at <= this.#view.now) return endedAsLeft(message);
     this.#requeue(at);
     return { cycle };
   }
@@ -215,7 +215,7 @@ function withEnded(
   };
 }
 
-const left = (message: string): CycleEnd => ({ end: 'Left', message });
+const endedAsLeft = (message: string): CycleEnd => ({ end: 'Left', message });
 
 /** Whether the workflow of the cycle's attempt may still run. */
 const mayRun = ({ phase, run }: Cycle): boolean =>

@@ -45,7 +45,7 @@ export interface FoundUnhealthy {
 export interface UnhealthyVm extends FoundUnhealthy {
   rules: AttemptRules;
   /** The VM has run well, or may have: its disks hold data. */
-  holdsData: boolean;
+  mayHaveData: boolean;
   /** How many of its VMIs in a row ended before they ran well. */
   earlyExits: number;
   /**

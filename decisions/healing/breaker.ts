@@ -1,6 +1,6 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
-import { holdsUpUntil, leavingVms } from '../owners/removal-limit.ts';
+import { blocksUntil, leavingVms } from '../owners/removal-limit.ts';
 import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 
@@ -31,18 +31,18 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
 }
 
 /** How many more cycles may begin, what holds back the next one, and until when at most. */
-export function roomFor(
+export function healingCapacity(
   view: HealingView,
   { cycles }: HealingState,
 ): { count: number; full: string; requeueAt: number | null } {
   const { pool, vms, vmiOf, rules, burst, now } = view;
   const inCycles = new Set(cycles.map(({ vm }) => vm));
-  const holding = leavingVms(vms, vmiOf)
+  const blockingUntil = leavingVms(vms, vmiOf)
     .filter(({ name }) => !inCycles.has(name))
-    .flatMap((one) => holdsUpUntil(one, now) ?? []);
+    .flatMap((one) => blocksUntil(one, now) ?? []);
   const limits = [
     {
-      count: Math.min(Math.min(burst, MAX_CYCLES) - holding.length - cycles.length, BEGUN_AT_ONCE),
+      count: Math.min(Math.min(burst, MAX_CYCLES) - blockingUntil.length - cycles.length, BEGUN_AT_ONCE),
       full: 'others are in progress',
     },
   ];
@@ -55,5 +55,5 @@ export function roomFor(
   if (!hasEverRun(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((a, b) => (b.count < a.count ? b : a));
-  return { ...least, count: Math.max(least.count, 0), requeueAt: holding.reduce<number | null>(earlier, null) };
+  return { ...least, count: Math.max(least.count, 0), requeueAt: blockingUntil.reduce<number | null>(earlier, null) };
 }

@@ -3,7 +3,7 @@ import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PlannedAttempt } from './attempt.ts';
 import { memoryOf, type Cycle, type HealingState, type HealingMode, type HealthMemory } from './state.ts';
-import { attemptRules, holdsData, type HealingView } from './view.ts';
+import { attemptRules, mayHaveData, type HealingView } from './view.ts';
 
 /** An attempt that has made no progress for this long, although nothing holds it up, is begun again. */
 const OVERDUE_MS = 10 * 60_000;
@@ -15,7 +15,7 @@ const OVERDUE_MS = 10 * 60_000;
 export function dueAttempts(
   view: HealingView,
   state: HealingState,
-  hold: HealingMode,
+  mode: HealingMode,
 ): { begin: PlannedAttempt[]; requeueAt: number | null } {
   const byUid = new Map(view.vms.map((vm) => [vm.uid, vm]));
   const memory = memoryOf(state);
@@ -23,7 +23,7 @@ export function dueAttempts(
   let requeueAt: number | null = null;
   for (const cycle of state.cycles) {
     const vm = byUid.get(cycle.uid);
-    const at = dueAt(cycle, vm, hold);
+    const at = dueAt(cycle, vm, mode);
     if (at <= view.now) begin.push(attemptOf(view, memory(cycle), cycle, vm));
     else if (at < Infinity) requeueAt = earlier(requeueAt, at);
   }
@@ -31,10 +31,10 @@ export function dueAttempts(
 }
 
 /** When the cycle's attempt is to be begun, in milliseconds since the epoch; Infinity if only an event can tell. */
-function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | undefined, hold: HealingMode): number {
+function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | undefined, mode: HealingMode): number {
   if (phase === 'Provisioning' || run.state === 'Ended') return Infinity;
   const isToBeRemoved = phase === 'Removing' && vm !== undefined && isActive(vm);
-  if (isToBeRemoved && hold !== 'Active' && !skipDelay) return Infinity;
+  if (isToBeRemoved && mode !== 'Active' && !skipDelay) return Infinity;
   if (run.state !== 'Running') return 0;
   // Kubernetes may take long to end a VM.
   const isTerminating = vm !== undefined && !isActive(vm);
@@ -54,7 +54,7 @@ function attemptOf(
       attempt,
       message,
       rules: attemptRules(view.rules),
-      holdsData: vm === undefined || holdsData(view, vm),
+      mayHaveData: vm === undefined || mayHaveData(view, vm),
       earlyExits,
       failingSince,
     },

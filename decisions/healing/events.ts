@@ -19,20 +19,20 @@ export function endEvent({ vm }: Cycle, { end, message }: CycleEnd, attempts: nu
   return [{ type, reason, note: note(vm, message, attempts), ended: { vm, end, message } }];
 }
 
-type Note = (vm: string, message: string, attempts: number) => string;
-const left: Note = (vm, message) => `${vm}: ${message}`;
-const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReason, Note]> = {
-  GivenUp: ['Warning', 'HealingGivenUp', left],
+type FormatNote = (vm: string, message: string, attempts: number) => string;
+const noteOf: FormatNote = (vm, message) => `${vm}: ${message}`;
+const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReason, FormatNote]> = {
+  GivenUp: ['Warning', 'HealingGivenUp', noteOf],
   Refused: ['Warning', 'HealingRefused', (vm, message) => `${vm} is unhealthy and could not be deleted: ${message}`],
   Healed: ['Normal', 'Healed', (vm, _message, attempts) => `${vm} runs well after ${formatReplacements(attempts)}`],
-  Skipped: ['Normal', 'HealingEnded', left],
-  Left: ['Normal', 'HealingEnded', left],
+  Skipped: ['Normal', 'HealingEnded', noteOf],
+  Left: ['Normal', 'HealingEnded', noteOf],
 };
 
 /** The Event about the beginning or the end of a suspension, which `why` explains. */
-export function modeEvent(before: HealingMode, hold: HealingMode, message: string | null): HealingEvent[] {
-  if (hold === before) return [];
-  if (hold === 'NoNewReplacements') return [{ type: 'Warning', reason: 'HealingSuspended', note: message ?? '' }];
+export function modeEvent(before: HealingMode, mode: HealingMode, message: string | null): HealingEvent[] {
+  if (mode === before) return [];
+  if (mode === 'NoNewReplacements') return [{ type: 'Warning', reason: 'HealingSuspended', note: message ?? '' }];
   if (before !== 'NoNewReplacements') return [];
   return [{ type: 'Normal', reason: 'HealingResumed', note: 'fewer VMs are unhealthy now' }];
 }

@@ -11,7 +11,7 @@ export const formatNotReplaced = (one: NotReplaced): string => sentence([one.vm]
 /** Says why VMs that are not ready are not replaced: VMs for which all is the same share a sentence. */
 export const formatAllNotReplaced = (all: readonly NotReplaced[]): SentenceOfMany[] =>
   [...Map.groupBy(all, ({ message, waitsFor }) => JSON.stringify([message, waitsFor])).values()].map((same) => ({
-    words: sentence(
+    sentence: sentence(
       same.map(({ vm }) => vm),
       same[0]!,
     ),

@@ -46,7 +46,7 @@ export function neverRan({ vm, vmi, vmiHistory, minReadyMs, now }: NeverRanInput
  * The VMI to note on a VM that certainly never ran, so that a worker that starts later can continue from there. Null if
  * the note is up to date.
  */
-export function startToNote({ vm, vmi }: Pick<NeverRanInput, 'vm' | 'vmi'>): string | null {
+export function startToRecord({ vm, vmi }: Pick<NeverRanInput, 'vm' | 'vmi'>): string | null {
   const { notYetRun, lastFailedVmi } = vm;
   const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
   return newest === notYetRun ? null : newest;

@@ -2,15 +2,15 @@ import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
 import { earlier, earliestAfter } from '../lib/earlier-and-later.ts';
 import { byNumber } from '../lib/names.ts';
-import type { RunNote } from '../owners/steps.ts';
+import type { RunRecord } from '../owners/steps.ts';
 import { assessCycles, endAll } from './assess-cycles.ts';
 import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
-import { breaker, roomFor } from './breaker.ts';
+import { breaker, healingCapacity } from './breaker.ts';
 import { dueAttempts } from './due-attempts.ts';
 import { modeEvent, type HealingEvent } from './events.ts';
 import { findUnhealthy, type NotReplaced } from './find-unhealthy.ts';
-import { neverRan, startToNote } from './never-ran.ts';
+import { neverRan, startToRecord } from './never-ran.ts';
 import { refreshState } from './refresh-state.ts';
 import {
   carried,
@@ -30,11 +30,11 @@ export interface HealingPlan {
   cancel: AttemptId[];
   events: HealingEvent[];
   /** Notes to write on VMs. */
-  mark: RunNote[];
+  runRecords: RunRecord[];
   state: HealingState;
   /** Why no more VMs are removed; null if they may be. */
   suspended: string | null;
-  /** VMs that are not ready and not replaced, those whose replacement waits first. */
+  /** VMs that are not ready and not replaced. VMs whose replacement waits come first. */
   notReplaced: NotReplaced[];
   /** How many more of them there are. */
   notListed: number;
@@ -42,7 +42,7 @@ export interface HealingPlan {
 }
 
 /** After how long a note that could not be written is retried. */
-const MARK_AGAIN_MS = 60_000;
+const RECORD_AGAIN_MS = 60_000;
 /** When to look again at a VM whose cycle has ended and that is unhealthy. */
 const LOOK_AGAIN_MS = 1_000;
 /** How many VMs that are not replaced are listed; the rest are counted. */
@@ -66,37 +66,40 @@ export function planHealing(input: HealingInput): HealingPlan {
   const { state, cancel, events, requeueAt } = assessCycles(view, refreshState(view));
   const found = findUnhealthy(view, state);
   const suspended = breaker(view, found.unhealthy.length + state.cycles.length);
-  const hold = holdOf(state, suspended);
-  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], requeueAt: null };
+  const mode = modeOf(state, suspended);
+  const capacity =
+    mode === 'Active' ? healingCapacity(view, state) : { count: 0, full: WHY_HELD[mode], requeueAt: null };
   // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache may be
   // behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.unhealthy.filter(({ name }) => !ended.has(name));
-  const unhealthy = free.slice(0, room.count);
-  const inLine = free.slice(room.count).map((one) => ({ vm: one.name, message: one.message, waitsFor: room.full }));
+  const unhealthy = free.slice(0, capacity.count);
+  const inLine = free
+    .slice(capacity.count)
+    .map((one) => ({ vm: one.name, message: one.message, waitsFor: capacity.full }));
   const notReplaced = [...found.waiting, ...inLine, ...found.exempt];
   const cycles = [...state.cycles, ...unhealthy.map((one) => newCycle(one, now))];
-  const { begin, requeueAt: overdueAt } = dueAttempts(view, { ...state, cycles }, hold);
-  const mark = notesOf(view);
-  const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
+  const { begin, requeueAt: overdueAt } = dueAttempts(view, { ...state, cycles }, mode);
+  const runRecords = runRecordsOf(view);
+  const recordAgainAt = runRecords.length === 0 ? null : now + RECORD_AGAIN_MS;
   return {
     begin,
     cancel,
-    events: [...events, ...modeEvent(input.state.hold, hold, suspended)],
-    mark: inTurn(mark, burst, now),
-    state: carried(withBegun({ ...state, cycles, finished: found.finished, hold }, begin, now)),
+    events: [...events, ...modeEvent(input.state.mode, mode, suspended)],
+    runRecords: inTurn(runRecords, burst, now),
+    state: carried(withBegun({ ...state, cycles, finished: found.finished, mode }, begin, now)),
     suspended,
     notReplaced: notReplaced.slice(0, MAX_LISTED),
     notListed: Math.max(notReplaced.length - MAX_LISTED, 0),
     requeueAt: [
       requeueAt,
       free.length < found.unhealthy.length ? now + LOOK_AGAIN_MS : null,
-      inLine.length > 0 ? room.requeueAt : null,
+      inLine.length > 0 ? capacity.requeueAt : null,
       found.requeueAt,
       overdueAt,
       nextFading(view, found.finished),
       nextAvailable(view, found.finished),
-      markAgain,
+      recordAgainAt,
     ].reduce(earlier, null),
   };
 }
@@ -106,7 +109,7 @@ export const healingAsItIs = (state: HealingState): HealingPlan => ({
   begin: [],
   cancel: [],
   events: [],
-  mark: [],
+  runRecords: [],
   suspended: null,
   notReplaced: [],
   notListed: 0,
@@ -115,39 +118,39 @@ export const healingAsItIs = (state: HealingState): HealingPlan => ({
 
 const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are unhealthy' };
 
-function holdOf({ paused }: HealingState, suspended: string | null): HealingMode {
+function modeOf({ paused }: HealingState, suspended: string | null): HealingMode {
   if (paused !== undefined) return 'Paused';
   return suspended === null ? 'Active' : 'NoNewReplacements';
 }
 
 /** Notes still to be written on VMs. Starts are not noted if the pool sets preserveStorage. */
-function notesOf(view: HealingView): RunNote[] {
+function runRecordsOf(view: HealingView): RunRecord[] {
   const { vms, vmiOf, vmiHistoryOf, rules, minReadyMs, now } = view;
-  const notes: RunNote[] = [];
+  const records: RunRecord[] = [];
   for (const vm of vms) {
     const { name, uid, resourceVersion } = vm;
     if (!isActive(vm) || vm.notYetRun === null) continue;
     const vmi = vmiOf(vm);
-    if (isAvailable(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
+    if (isAvailable(vm, vmi, minReadyMs, now)) records.push({ name, uid, resourceVersion, start: null });
     else if (
       rules.preserveStorage === null &&
       neverRan({ vm, vmi, vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'certain'
     ) {
-      const start = startToNote({ vm, vmi });
-      if (start !== null) notes.push({ name, uid, resourceVersion, start });
+      const start = startToRecord({ vm, vmi });
+      if (start !== null) records.push({ name, uid, resourceVersion, start });
     }
   }
-  return notes.toSorted((a, b) => byNumber(a.name, b.name));
+  return records.toSorted((a, b) => byNumber(a.name, b.name));
 }
 
 /**
  * At most `most` notes at a time, each minute beginning with others, so that notes which are refused again and again
  * don't hold up the rest.
  */
-function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[] {
-  if (notes.length <= most) return [...notes];
-  const from = (Math.floor(now / MARK_AGAIN_MS) * most) % notes.length;
-  return [...notes.slice(from), ...notes.slice(0, from)].slice(0, most);
+function inTurn(records: readonly RunRecord[], most: number, now: number): RunRecord[] {
+  if (records.length <= most) return [...records];
+  const from = (Math.floor(now / RECORD_AGAIN_MS) * most) % records.length;
+  return [...records.slice(from), ...records.slice(0, from)].slice(0, most);
 }
 
 function healsNoMore(input: HealingInput, message: string): HealingPlan {

@@ -55,7 +55,7 @@ export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplace
   failing: Failing[];
   vmiPauses: VmiPause[];
   /** What the last plan held back. */
-  hold: HealingMode;
+  mode: HealingMode;
 }
 
 export const noHealing: HealingState = {
@@ -64,7 +64,7 @@ export const noHealing: HealingState = {
   earlyExits: [],
   failing: [],
   vmiPauses: [],
-  hold: 'Active',
+  mode: 'Active',
 };
 
 /** Returns what a new workflow of the pool knows: what the status says. */
@@ -75,7 +75,7 @@ export function stateFrom(status: HealingStatus | undefined): HealingState {
 }
 
 /** The state as the next run of the pool's workflow takes it over: each attempt in progress is begun again. */
-export const takenOver = (state: HealingState): HealingState => ({
+export const carriedOver = (state: HealingState): HealingState => ({
   ...state,
   cycles: state.cycles.map((cycle) =>
     cycle.run.state === 'Running' ? { ...cycle, run: { state: 'Unknown' } } : cycle,
@@ -100,7 +100,8 @@ export const cyclesOf = (
 ): Pick<HealingStatus, 'cycles'> => ({ cycles: cycles.filter((cycle) => cycle.role === role) });
 
 /** Names that cycles hold back: no VM may be created under them until the delay is over. */
-export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Removing', 'Waiting');
+export const reservedByHealing = (state: Pick<HealingStatus, 'cycles'>): string[] =>
+  namesIn(state, 'Removing', 'Waiting');
 /** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 

@@ -1,7 +1,7 @@
 import { scaleInRules, standbyRules, type HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isReady, isActive } from '../health/availability.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
-import { takesSurplus } from '../scaling/surplus.ts';
+import { removesSurplus } from '../scaling/surplus.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { AttemptRules } from './attempt.ts';
@@ -35,7 +35,7 @@ export interface HealingView extends HealingInput {
 export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRules => ({ backoff, maxAttempts });
 
 /** False only if it is certain that no VMI of the VM has ever run. */
-export function holdsData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
+export function mayHaveData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
   return neverRan({ vm, vmi: vmiOf(vm), vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'none';
 }
 
@@ -59,7 +59,7 @@ function surplusOf(
   { cycles }: HealingState,
   role: HealedRole,
 ): number {
-  if (!takesSurplus(scaleInRules(spec.scaleInStrategy), now)) return 0;
+  if (!removesSurplus(scaleInRules(spec.scaleInStrategy), now)) return 0;
   const active = new Set(
     vms.filter((vm) => vm.role === (role ?? null) && isActive(vm) && !named.has(vm.uid)).map(({ name }) => name),
   );

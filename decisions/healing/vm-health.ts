@@ -1,7 +1,7 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isMeantToRun, isReady } from '../health/availability.ts';
-import { isNodeUnknown, waitsForItsSurroundings } from '../health/held-up.ts';
+import { isNodeUnknown, waitsForItsSurroundings } from '../health/excused.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -71,7 +71,7 @@ export function healthOf(input: HealthInput): Health {
   const late = overdue(
     withoutWaiting(vm, vmi, pauseEndedAt),
     rules.unhealthyAfter.notReady,
-    words('it is not ready', vmi?.whyNotReady ?? null),
+    withReason('it is not ready', vmi?.whyNotReady ?? null),
     now,
   );
   return late.unhealthy ? late : { unhealthy: false, at: earlier(failing.at, late.at) };
@@ -101,10 +101,10 @@ function startsOf({ vm, vmi, lastFailure, failingSince, earlyExits, rules, now }
   const reason = lastFailure ?? vmi?.whyNotReady ?? null;
   if (failures >= rules.startupFailureThreshold) {
     const what = failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`;
-    return { unhealthy: true, message: words(what, reason) };
+    return { unhealthy: true, message: withReason(what, reason) };
   }
   const limit = rules.minFailingToStartDuration ?? 'never';
-  return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', reason), now);
+  return overdue(failingSince ?? vm.notReadySince, limit, withReason('it fails to start', reason), now);
 }
 
 const well: Health & { unhealthy: false } = { unhealthy: false, at: null };
@@ -124,7 +124,7 @@ function overdue(since: number | null, limit: string, message: string, now: numb
   return at <= now ? { unhealthy: true, message: `${message} for ${limit}` } : { unhealthy: false, at };
 }
 
-const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
+const withReason = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
 
 /**
  * How long a VMI must run until its start counts as successful: it has been ready for minReadyMs, and its liveness

@@ -1,4 +1,4 @@
-import type { ActEndWord } from './ends.ts';
+import type { ActEndName } from './ends.ts';
 
 /** Something that was done to VMs, or that a user asked for. `drover history -o json` prints it as it is. */
 export interface Act {
@@ -17,7 +17,7 @@ export interface Act {
   to: string | null;
   /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
   requestedBy: string | null;
-  end: ActEndWord;
+  end: ActEndName;
   /** Why it ended so, or the reason that a user gave. */
   message: string | null;
   /** Why it was done, as the Web UI shows it. */
@@ -72,8 +72,8 @@ export function endActs(
         end: how.end,
         message: how.message?.slice(0, MESSAGE_LENGTH) ?? null,
       });
-    const left = act.vms.filter((vm) => !(meant?.has(vm) ?? true));
-    return left.length === 0 ? [] : [{ ...act, vms: left }];
+    const unended = act.vms.filter((vm) => !(meant?.has(vm) ?? true));
+    return unended.length === 0 ? [] : [{ ...act, vms: unended }];
   });
   for (const act of ended) addTo(others, act);
   return others;
@@ -122,8 +122,8 @@ export const bytesOfOwner = (vms: number): number => Math.min(32_000 + 100 * vms
 
 /** Returns the newest acts whose JSON takes no more than these bytes. */
 export function newestActs(acts: readonly Act[], bytes: number): Act[] {
-  let room = bytes;
-  const dropped = acts.findLastIndex((act) => (room -= mostBytes(act)) < 0);
+  let remaining = bytes;
+  const dropped = acts.findLastIndex((act) => (remaining -= mostBytes(act)) < 0);
   return acts.slice(dropped + 1);
 }
 

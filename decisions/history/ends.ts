@@ -22,16 +22,16 @@ export const ACT_ENDS = {
   UnhealthyAgain: { is: 'bad', what: 'the VM in its place was unhealthy, too' },
   GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is unhealthy' },
   Unknown: { is: 'bad', what: 'it is no longer known' },
-  Deferred: { is: 'left', what: 'something prevented it, and it is tried again' },
-  NotBegun: { is: 'left', what: 'its turn did not come before the rollout was stopped' },
-  RestartRequired: { is: 'left', what: 'KubeVirt did not apply the change to it: it needs a restart' },
-  Superseded: { is: 'left', what: 'a newer revision takes the place of this one' },
-  Gone: { is: 'left', what: 'it has left the pool, or a user has deleted, started or stopped it meanwhile' },
-  Left: { is: 'left', what: 'it was left as it was, or in part' },
-  Skipped: { is: 'left', what: 'a user has asked not to heal it' },
-  Changed: { is: 'left', what: 'another client changed it meanwhile' },
-  Taken: { is: 'left', what: 'another owner has a VM of its name' },
-  NotWanted: { is: 'left', what: 'it was no longer wanted' },
-} as const satisfies Record<string, { is: 'well' | 'bad' | 'left' | 'open'; what: string }>;
+  Deferred: { is: 'skipped', what: 'something prevented it, and it is tried again' },
+  NotBegun: { is: 'skipped', what: 'its turn did not come before the rollout was stopped' },
+  RestartRequired: { is: 'skipped', what: 'KubeVirt did not apply the change to it: it needs a restart' },
+  Superseded: { is: 'skipped', what: 'a newer revision takes the place of this one' },
+  Gone: { is: 'skipped', what: 'it has left the pool, or a user has deleted, started or stopped it meanwhile' },
+  Left: { is: 'skipped', what: 'it was left as it was, or in part' },
+  Skipped: { is: 'skipped', what: 'a user has asked not to heal it' },
+  Changed: { is: 'skipped', what: 'another client changed it meanwhile' },
+  Taken: { is: 'skipped', what: 'another owner has a VM of its name' },
+  NotWanted: { is: 'skipped', what: 'it was no longer wanted' },
+} as const satisfies Record<string, { is: 'well' | 'bad' | 'skipped' | 'open'; what: string }>;
 
-export type ActEndWord = keyof typeof ACT_ENDS;
+export type ActEndName = keyof typeof ACT_ENDS;

@@ -3,7 +3,7 @@ const BETWEEN = '; ';
 
 /** A sentence about several things. */
 export interface SentenceOfMany {
-  words: string;
+  sentence: string;
   /** How many things the sentence is about. */
   of: number;
 }
@@ -16,11 +16,11 @@ export function inOneMessage(
   sentences: readonly (string | SentenceOfMany)[],
   { length = 2_048, more = 0 }: { length?: number; more?: number } = {},
 ): string {
-  const all = sentences.map((one) => (typeof one === 'string' ? { words: one, of: 1 } : one));
+  const all = sentences.map((one) => (typeof one === 'string' ? { sentence: one, of: 1 } : one));
   for (let count = all.length; ; count--) {
-    const left = all.slice(count).reduce((sum, { of }) => sum + of, more);
-    const given = all.slice(0, count).map(({ words }) => words.replaceAll(BETWEEN, ', '));
-    const message = [...given, ...(left === 0 ? [] : [`and ${left} more`])].join(BETWEEN);
+    const omitted = all.slice(count).reduce((sum, { of }) => sum + of, more);
+    const given = all.slice(0, count).map(({ sentence }) => sentence.replaceAll(BETWEEN, ', '));
+    const message = [...given, ...(omitted === 0 ? [] : [`and ${omitted} more`])].join(BETWEEN);
     if (count === 0 || message.length <= length) return message;
   }
 }

@@ -17,7 +17,7 @@ export function globMatcher(glob: string): (name: string) => boolean {
 function runsOf(reader: Reader): string[] {
   const runs = [''];
   while (!reader.atEnd) {
-    const character = reader.take();
+    const character = reader.read();
     if (character === '*') runs.push('');
     else runs.push(`${runs.pop()}${one(character, reader)}`);
   }
@@ -27,7 +27,7 @@ function runsOf(reader: Reader): string[] {
 function one(character: string, reader: Reader): string {
   if (character === '?') return '[^/]';
   if (character === '[') return classOf(reader);
-  return literal(character === '\\' ? reader.take('nothing follows its last "\\"') : character);
+  return literal(character === '\\' ? reader.read('nothing follows its last "\\"') : character);
 }
 
 const literal = (character: string): string => `\\u{${character.codePointAt(0)!.toString(16)}}`;
@@ -46,10 +46,10 @@ function classOf(reader: Reader): string {
 
 /** One end of a range in a class. */
 function endOf(reader: Reader): string {
-  const character = reader.take('a "[" has no "]"');
+  const character = reader.read('a "[" has no "]"');
   if (character === ']' || character === '-')
     reader.fail(`a "${character}" in a class is not a character; write "\\${character}" for itself`);
-  return character === '\\' ? reader.take('nothing follows its last "\\"') : character;
+  return character === '\\' ? reader.read('nothing follows its last "\\"') : character;
 }
 
 class Reader {
@@ -66,7 +66,7 @@ class Reader {
     return this.#at === this.#characters.length;
   }
 
-  take(orElse = 'it ends too early'): string {
+  read(orElse = 'it ends too early'): string {
     return this.#characters[this.#at++] ?? this.fail(orElse);
   }
 

@@ -44,7 +44,7 @@ export const windowFaults = (windows: readonly MaintenanceWindow[], path: string
  */
 export const whyClosed = ({ next }: ClosedWindow, windows: readonly MaintenanceWindow[] = [], path = ''): string =>
   [
-    next === null ? 'no window opens any more' : `the next window opens at ${new Date(next).toISOString()}`,
+    next === null ? 'no further window opens' : `the next window opens at ${new Date(next).toISOString()}`,
     ...windowFaults(windows, path),
   ].join(', ');
 

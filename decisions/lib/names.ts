@@ -9,12 +9,12 @@ export function formatNames(names: readonly string[]): string {
     if (run?.next === name) Object.assign(run, { last: name, next, count: run.count + 1 });
     else runs.push({ first: name, last: name, next, count: 1 });
   }
-  const words = runs.slice(0, RUNS_SHOWN).map(({ first, last, count }) => {
+  const parts = runs.slice(0, RUNS_SHOWN).map(({ first, last, count }) => {
     if (count === 1) return first;
     return count === 2 ? `${first}, ${last}` : `${first} … ${last}`;
   });
-  if (runs.length > RUNS_SHOWN) words.push('…');
-  return words.join(', ') + (names.length > RUNS_SHOWN ? ` (${names.length})` : '');
+  if (runs.length > RUNS_SHOWN) parts.push('…');
+  return parts.join(', ') + (names.length > RUNS_SHOWN ? ` (${names.length})` : '');
 }
 
 /** Compares names: `web-2` before `web-10`. */

@@ -55,11 +55,11 @@ export const time = valueThat(isTime, 'a time such as 2026-01-31T12:00:00Z');
 
 /** Reads one of the keys of `words`; the type ensures that no key is forgotten. */
 export const oneOf =
-  <W extends string>(words: Record<W, true>): Reader<W> =>
+  <W extends string>(values: Record<W, true>): Reader<W> =>
   (value, what) =>
-    typeof value === 'string' && Object.hasOwn(words, value)
+    typeof value === 'string' && Object.hasOwn(values, value)
       ? (value as W)
-      : refuse(value, what, Object.keys(words).join(', '));
+      : refuse(value, what, Object.keys(values).join(', '));
 
 export const listOf =
   <T>(read: Reader<T>, most: number): Reader<T[]> =>
@@ -82,9 +82,9 @@ export const object =
     if (!isObject(value)) return refuse(value, what, `an object with ${Object.keys(readers).join(', ')}`);
     const fields = Object.entries<Reader<unknown> | Optional<unknown>>(readers).flatMap(([key, reader]) => {
       const given = field(value, key);
-      const place = `${what}.${key}`;
-      if (typeof reader === 'function') return [[key, reader(given, place)]];
-      return given === undefined || given === null ? [] : [[key, reader.optional(given, place)]];
+      const location = `${what}.${key}`;
+      if (typeof reader === 'function') return [[key, reader(given, location)]];
+      return given === undefined || given === null ? [] : [[key, reader.optional(given, location)]];
     });
     return Object.fromEntries(fields) as T;
   };
@@ -96,11 +96,11 @@ export const taggedBy =
     kinds: { [W in T[Tag]]: Readers<Omit<Extract<T, Record<Tag, W>>, Tag>> },
   ): Reader<T> =>
   (value, what) => {
-    const word = field(value, tag);
-    if (typeof word !== 'string' || !Object.hasOwn(kinds, word))
-      return refuse(word, `${what}.${tag}`, Object.keys(kinds).join(', '));
-    const fields: object = object(kinds[word as T[Tag]])(value, what);
-    return Object.fromEntries([[tag, word], ...Object.entries(fields)]) as T;
+    const kind = field(value, tag);
+    if (typeof kind !== 'string' || !Object.hasOwn(kinds, kind))
+      return refuse(kind, `${what}.${tag}`, Object.keys(kinds).join(', '));
+    const fields: object = object(kinds[kind as T[Tag]])(value, what);
+    return Object.fromEntries([[tag, kind], ...Object.entries(fields)]) as T;
   };
 
 /** Reads what an annotation holds in JSON; null if there is none, or it is not as drover writes it. */

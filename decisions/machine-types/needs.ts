@@ -46,8 +46,8 @@ export class TransitionNeeds {
   /** How many VMs and pools other transitions have left something on, by the transitions' ids. */
   readonly #others = new Map<string, number>();
   /** VMs that this transition has noted that it acts on, by the call that did. */
-  readonly #noted = new Map<number, Set<string>>();
-  #held: ReadonlySet<string> = new Set();
+  readonly #recorded = new Map<number, Set<string>>();
+  #inFlight: ReadonlySet<string> = new Set();
   #failed: ReadonlyMap<string, NotRetried> = new Map();
 
   constructor(rules: TransitionRules, fleet: Fleet) {
@@ -65,8 +65,8 @@ export class TransitionNeeds {
   }
 
   /** VMs on which this call of the transition's activity, or an earlier attempt of it, has noted that it acts. */
-  noted(turn: number): Iterable<string> {
-    return this.#noted.get(turn) ?? [];
+  recorded(turn: number): Iterable<string> {
+    return this.#recorded.get(turn) ?? [];
   }
 
   /** Pools whose templates are to be changed, without pools whose change failed. */
@@ -105,15 +105,15 @@ export class TransitionNeeds {
   /** Takes in which VMs are in flight, and which VMs and pools have failed. */
   follow({ inProgress, failed }: Touched): void {
     this.#judgePools();
-    const [held, failures] = [new Set(inProgress), new Map(failed.map((one) => [one.vm, one]))];
-    const known = [this.#held, this.#failed] as const;
-    const names = new Set([...held, ...known[0], ...failures.keys(), ...known[1].keys()]);
+    const [inFlight, failures] = [new Set(inProgress), new Map(failed.map((one) => [one.vm, one]))];
+    const known = [this.#inFlight, this.#failed] as const;
+    const names = new Set([...inFlight, ...known[0], ...failures.keys(), ...known[1].keys()]);
     const changed = [...names].filter(
-      (key) => held.has(key) !== known[0].has(key) || !isSameFailure(failures.get(key), known[1].get(key)),
+      (key) => inFlight.has(key) !== known[0].has(key) || !isSameFailure(failures.get(key), known[1].get(key)),
     );
     const judged = changed.flatMap((key) => this.#vms.get(key) ?? []);
     for (const one of judged) this.tally.remove(one, this.#roleOf(one.vm));
-    this.#held = held;
+    this.#inFlight = inFlight;
     this.#failed = failures;
     for (const one of judged) this.tally.add(one, this.#roleOf(one.vm));
     // Nothing else updates the VMs of a pool whose template could not be changed.
@@ -128,17 +128,17 @@ export class TransitionNeeds {
     if (known !== undefined) {
       this.tally.remove(known, this.#roleOf(known.vm));
       this.#count(idsOf(known.vm), -1);
-      this.#note(key, known.vm, false);
+      this.#trackRecord(key, known.vm, false);
     }
     // One that needs nothing still carries a mark, perhaps.
-    if (judged === null || (judged.need.need === 'nothing' && judged.vm.transitionMark === null)) {
+    if (judged === null || (judged.need.need === 'nothing' && judged.vm.transitionLabel === null)) {
       this.#vms.delete(key);
       return;
     }
     this.#vms.set(key, judged);
     this.tally.add(judged, this.#roleOf(judged.vm));
     this.#count(idsOf(judged.vm), 1);
-    this.#note(key, judged.vm, true);
+    this.#trackRecord(key, judged.vm, true);
   }
 
   #judgedOf(vm: VmView): Judged {
@@ -157,7 +157,7 @@ export class TransitionNeeds {
 
   #roleOf(vm: VmView): Role {
     const key = namespacedName(vm);
-    if (this.#held.has(key)) return 'held';
+    if (this.#inFlight.has(key)) return 'inFlight';
     const failure = this.#failed.get(key);
     return failure === undefined || (failure.uid !== undefined && failure.uid !== vm.uid) ? 'open' : failure;
   }
@@ -202,11 +202,11 @@ export class TransitionNeeds {
     for (const vm of owner?.vms().map(namespacedName) ?? former()) this.#judge(vm);
   }
 
-  #note(key: string, { power }: VmView, isThere: boolean): void {
+  #trackRecord(key: string, { power }: VmView, isThere: boolean): void {
     if (power?.turn === undefined || power.by !== this.rules.ref.id) return;
-    const noted = this.#noted.get(power.turn) ?? new Set();
-    put(noted, key, isThere);
-    this.#noted.set(power.turn, noted);
+    const keys = this.#recorded.get(power.turn) ?? new Set();
+    put(keys, key, isThere);
+    this.#recorded.set(power.turn, keys);
   }
 
   #count(ids: readonly (string | null | undefined)[], by: 1 | -1): void {
@@ -219,7 +219,7 @@ export class TransitionNeeds {
   }
 }
 
-const idsOf = ({ transition, transitionMark }: VmView): (string | null | undefined)[] => [
+const idsOf = ({ transition, transitionLabel }: VmView): (string | null | undefined)[] => [
   transition?.id,
-  transitionMark,
+  transitionLabel,
 ];

@@ -20,11 +20,11 @@ export function newRecord(
   const earlier = vm.transition;
   const isSameVmi =
     earlier?.id === id || (vmiType !== null && earlier?.vmiType === vmiType && mayBeOf(earlier.from, vmiType));
-  const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameVmi;
+  const isInherited = to === own && earlier !== null && earlier.to === own && isSameVmi;
   return {
     id,
     ...(by === undefined ? {} : { by }),
-    from: isTakenOver ? earlier.from : own,
+    from: isInherited ? earlier.from : own,
     to,
     vmiType,
     ...(live === undefined ? {} : { vmiUid: live.uid }),

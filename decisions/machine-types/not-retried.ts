@@ -9,7 +9,7 @@ export interface NotRetried {
   /** The VM failed in its restart, and was ready before. */
   wasAvailable: boolean;
   /** The VM's mark can't be removed. */
-  keepsMark?: true;
+  keepsLabel?: true;
 }
 
 /** `pool namespace/name`: tells a pool from a VM of the same name. */
@@ -26,4 +26,4 @@ export const isSameFailure = (a: NotRetried | undefined, b: NotRetried | undefin
   (a === undefined) === (b === undefined) &&
   a?.uid === b?.uid &&
   a?.wasAvailable === b?.wasAvailable &&
-  a?.keepsMark === b?.keepsMark;
+  a?.keepsLabel === b?.keepsLabel;

@@ -2,7 +2,7 @@ import { CountedVms } from '../disruption-budget/counted-vms.ts';
 import { RunBudget } from '../disruption-budget/restart-budget.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
-import { takeVms, type TakenVm } from '../power/plan.ts';
+import { admitVms, type AdmittedVm } from '../power/plan.ts';
 import { inShort, MAX_NAMES, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -20,11 +20,11 @@ export interface TransitionTurn extends Touched {
   /** How many VMs may be not ready at once. */
   maxRestarts: number;
   /** Whether anything may be changed or restarted now. */
-  takes: boolean;
+  mayStart: boolean;
   /** Whether nothing more is to be changed or restarted: the transition is over once nothing is in flight. */
   isEnding: boolean;
   /** Whether this VM may be restarted at this moment, if it needs that and there is room. */
-  mayTake: (vm: VmView) => boolean;
+  isEligible: (vm: VmView) => boolean;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -40,9 +40,9 @@ export interface TransitionPlan {
   /** VMs that their pools could not update. */
   failures: PowerOutcome[];
   /** VMs to restart now. */
-  take: TakenVm[];
+  admitted: AdmittedVm[];
   /** VMs whose marks are to be cleared; at most `MAX_TO_CHANGE`. */
-  unmark: string[];
+  unlabel: string[];
   counts: TransitionCounts;
   skipped: Skipped[];
   /** Full budgets, and what fills them; a closed window. */
@@ -58,45 +58,45 @@ export interface TransitionPlan {
  * may be called again at any point.
  */
 export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): TransitionPlan {
-  const { inProgress, takes, isEnding, now } = turn;
+  const { inProgress, mayStart, isEnding, now } = turn;
   const { rules, tally, fleet } = needs;
   needs.follow(turn);
-  const acts = takes && !isEnding;
+  const acts = mayStart && !isEnding;
   const window = windowAt(rules.transition.windows, now);
-  const { take, full } =
-    acts && window.open && rules.transition.restartNow ? restartsOf(needs, turn) : { take: [], full: [] };
+  const { admitted, full } =
+    acts && window.open && rules.transition.restartNow ? restartsOf(needs, turn) : { admitted: [], full: [] };
   const { pools } = needs;
   const counts = { ...tally.counts, restarting: [...inProgress].filter((vm) => fleet.vmOf(vm) !== undefined).length };
   const { toPatch, toRestart, waiting, inPools, deferred } = counts;
-  const isHeldUp = !window.open && toRestart + pools.length > 0;
+  const isWindowClosed = !window.open && toRestart + pools.length > 0;
   return {
     patch: acts ? first(tally.patch, MAX_TO_CHANGE) : [],
     pools: acts && window.open ? pools : [],
     check: acts ? tally.groups : [],
     failures: [...tally.failures].map(([vm, message]) => ({ vm, end: 'Failed', message })),
-    take,
-    unmark: first(tally.unmark, MAX_TO_CHANGE),
+    admitted,
+    unlabel: first(tally.unlabel, MAX_TO_CHANGE),
     counts,
     skipped: inShort(tally.skipped(MAX_NAMES)),
-    full: isHeldUp ? [whyClosed(window, rules.transition.windows, 'spec.windows'), ...full] : full,
-    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + tally.unmark.size,
-    opensAt: isHeldUp ? window.next : null,
+    full: isWindowClosed ? [whyClosed(window, rules.transition.windows, 'spec.windows'), ...full] : full,
+    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + tally.unlabel.size,
+    opensAt: isWindowClosed ? window.next : null,
   };
 }
 
 function restartsOf(
   { fleet, tally }: TransitionNeeds,
-  { inProgress, maxRestarts: most, mayTake, now }: TransitionTurn,
-): Pick<TransitionPlan, 'take' | 'full'> {
+  { inProgress, maxRestarts: most, isEligible, now }: TransitionTurn,
+): Pick<TransitionPlan, 'admitted' | 'full'> {
   const rest = { keepsAvailable: true, counted: new CountedVms(tally.limited, fleet), snapshot: fleet };
-  const room = new RunBudget({ ...rest, inProgress, most, now });
+  const budget = new RunBudget({ ...rest, inProgress, most, now });
   const candidates = function* (): Iterable<VmView> {
-    for (const key of tally.candidates(() => room.isFull)) {
+    for (const key of tally.candidates(() => budget.isFull)) {
       const vm = fleet.vmOf(key)!;
-      if (mayTake(vm)) yield vm;
+      if (isEligible(vm)) yield vm;
     }
   };
-  return takeVms({ action: 'Restart', snapshot: fleet }, candidates(), room);
+  return admitVms({ action: 'Restart', snapshot: fleet }, candidates(), budget);
 }
 
 /** Judges a VMI that is ready after its restart. */

@@ -14,7 +14,7 @@ import {
   isSetBack,
   refusalOf,
   wantedType,
-  whoHolds,
+  otherTransitionOn,
   type TransitionRules,
 } from './transition-rules.ts';
 import type { PoolTransitionState, TypeGroup } from './transition.ts';
@@ -41,23 +41,25 @@ export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | nul
 function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot): PoolTransitionState {
   const { pool } = owner;
   const { undoes } = rules;
-  const words = `pool ${namespacedName(pool.metadata)}`;
+  const poolName = `pool ${namespacedName(pool.metadata)}`;
   if (pool.metadata.deletionTimestamp !== undefined)
-    return { state: 'deferred', message: `its ${words} is being deleted` };
+    return { state: 'deferred', message: `its ${poolName} is being deleted` };
   const machineType = templateTypeOf(pool);
   const record = recordOf(pool.metadata.annotations);
   const typed = { machineType, transition: record };
-  const since = `the machine type of its ${words} was set to ${machineType ?? 'none'} since`;
-  const isOurs = record?.id === rules.ref.id;
-  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', message: since };
+  const since = `the machine type of its ${poolName} was set to ${machineType ?? 'none'} since`;
+  const isOwn = record?.id === rules.ref.id;
+  if (isOwn ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'excluded', message: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
-  const wanted = isOurs ? undefined : wantedType(rules, typed);
+  const wanted = isOwn ? undefined : wantedType(rules, typed);
   if (wanted !== undefined) return stateOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
   // The pool is rolling out the change of another transition, which follows its VMs.
-  const held = undoes === null ? whoHolds(rules, record?.id) : null;
-  if (held !== null) return { state: 'deferred', message: held };
-  const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
-  return bringsType ? { state: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { state: 'apart' };
+  const other = undoes === null ? otherTransitionOn(rules, record?.id) : null;
+  if (other !== null) return { state: 'deferred', message: other };
+  const bringsType = isOwn || (undoes === null && machineType !== null && !isUnmanaged);
+  return bringsType
+    ? { state: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOwn }
+    : { state: 'outOfScope' };
 }
 
 interface OldTemplate {
@@ -74,21 +76,21 @@ function stateOfOld(
   { wanted, isUnmanaged, holder, snapshot }: OldTemplate,
 ): PoolTransitionState {
   const { pool } = owner;
-  const words = `pool ${namespacedName(pool.metadata)}`;
+  const poolName = `pool ${namespacedName(pool.metadata)}`;
   const vms = owner.vms().filter(isActive);
   const chosen = vms.filter((vm) => rules.scope.chooses(vm) && rules.scope.choosesState(vm, snapshot.vmiOf(vm)));
   const isChosen = vms.length > 0 ? chosen.length > 0 : choosesEmpty(rules, pool);
-  if (!isChosen) return { state: 'apart' };
+  if (!isChosen) return { state: 'outOfScope' };
   if (isUnmanaged)
     return {
       state: 'excluded',
-      message: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
+      message: `its ${poolName} makes VMs of the old type, and is unmanaged: change its template first`,
     };
   if (!rules.transition.templates)
-    return { state: 'excluded', message: `the template of its ${words} has the old type, and is not to be changed` };
-  if (chosen.length < vms.length) return { state: 'excluded', message: `${words} has VMs that were not chosen` };
-  const held = whoHolds(rules, holder);
-  if (held !== null) return { state: 'deferred', message: held };
+    return { state: 'excluded', message: `the template of its ${poolName} has the old type, and is not to be changed` };
+  if (chosen.length < vms.length) return { state: 'excluded', message: `${poolName} has VMs that were not chosen` };
+  const other = otherTransitionOn(rules, holder);
+  if (other !== null) return { state: 'deferred', message: other };
   return stateOfResults(rules, chosen, wanted) ?? { state: 'change', to: wanted };
 }
 

@@ -22,7 +22,7 @@ export interface ScopeRules {
 
 /** Throws a `RangeError` for a malformed glob. */
 export function scopeRules(scope: TransitionScope): ScopeRules {
-  const { glob, namespaces, left = [], labelSelector, names, exclude, only } = scope;
+  const { glob, namespaces, delegated = [], labelSelector, names, exclude, only } = scope;
   const matches = globMatcher(glob);
   const known = new Map<string, boolean>();
   const isOld = (type: string | null): boolean => {
@@ -32,8 +32,8 @@ export function scopeRules(scope: TransitionScope): ScopeRules {
     return answer;
   };
   const mayBeIn = withinNamespaces(namespaces);
-  const leftOnes = new Set(left);
-  const isWithin = (namespace: string): boolean => mayBeIn(namespace) && !leftOnes.has(namespace);
+  const others = new Set(delegated);
+  const isWithin = (namespace: string): boolean => mayBeIn(namespace) && !others.has(namespace);
   const named = new Set(names);
   const excludes = excluderOf(exclude);
   const chooses = ({ namespace, name, ownLabels }: Chooseable): boolean => {

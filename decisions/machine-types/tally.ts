@@ -12,7 +12,7 @@ import type { TransitionNeed } from './vm-need.ts';
 import type { WantedResult } from './wanted-results.ts';
 
 /** How a VM counts: like any other, as in flight, or as failed. */
-export type Role = 'open' | 'held' | NotRetried;
+export type Role = 'open' | 'inFlight' | NotRetried;
 
 /** A VM, what it needs, and the pool that owns it, by `namespace/name`. */
 export interface Judged {
@@ -30,7 +30,7 @@ const COUNTED_AS = {
   nothing: null,
   failed: null,
   patch: 'toPatch',
-  mark: 'toPatch',
+  label: 'toPatch',
   check: 'toPatch',
   restart: 'toRestart',
   wait: 'waiting',
@@ -44,8 +44,8 @@ const COUNTED_AS = {
  * A VM that needs one of these keeps this transition's mark. The mark left behind by another transition stays if the
  * VM's patch will replace it.
  */
-const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'deferred']);
-const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'deferred']);
+const KEEPS_LABEL = new Set<TransitionNeed['need']>(['restart', 'wait', 'deferred']);
+const REPLACES_LABEL = new Set<TransitionNeed['need']>(['patch', 'label', 'check', 'deferred']);
 
 /** VMs that have something in common. */
 type Grouped<T> = Map<string, { of: T; vms: Set<string> }>;
@@ -57,7 +57,7 @@ export class Tally {
   readonly #groups: Grouped<Pick<WantedResult, 'group'>> = new Map();
   readonly counts: TransitionCounts = { ...NO_COUNTS };
   readonly patch = new Set<string>();
-  readonly unmark = new Set<string>();
+  readonly unlabel = new Set<string>();
   /** UIDs of the VMIs that may be restarted now if there is room, by their VMs. */
   readonly restarts = new Map<string, string>();
   /** Ranks of their VMs in the order that is asked for; empty if none is. */
@@ -119,9 +119,9 @@ export class Tally {
     const { vm, need } = judged;
     const key = namespacedName(vm);
     if (this.#isLimited(judged, role)) put(this.limited, key, isThere);
-    if (role === 'held') return;
+    if (role === 'inFlight') return;
     if (role !== 'open') {
-      if (need.need === 'done' && role.keepsMark === undefined) this.#clear(vm, need, isThere);
+      if (need.need === 'done' && role.keepsLabel === undefined) this.#clear(vm, need, isThere);
       return;
     }
     this.#clear(vm, need, isThere);
@@ -133,7 +133,7 @@ export class Tally {
     if (counted !== null) this.counts[counted] += isThere ? 1 : -1;
     switch (need.need) {
       case 'patch':
-      case 'mark':
+      case 'label':
         return put(this.patch, key, isThere);
       case 'check':
         return putIn(this.#groups, { name: groupKey(need.group), of: { group: need.group } }, key, isThere);
@@ -177,7 +177,7 @@ export class Tally {
    * for them. Neither do failed VMs that were not ready before: they would block the rest forever.
    */
   #isLimited({ vm, need: { need }, isDown }: Judged, role: Role): boolean {
-    if (role === 'held') return true;
+    if (role === 'inFlight') return true;
     if (!isDown || isStandby(vm) || !isActive(vm)) return false;
     if (role !== 'open') return role.wasAvailable;
     return need === 'restart' || (need === 'done' && vm.transition?.id === this.#rules.ref.id);
@@ -186,11 +186,11 @@ export class Tally {
   /** Clears marks, including the marks of a terminated transition: nothing else would. */
   #clear(vm: VmView, { need }: TransitionNeed, isThere: boolean): void {
     const { ref, scope, othersRunning } = this.#rules;
-    const { transitionMark: mark } = vm;
-    if (mark === null || !isActive(vm) || !scope.isWithin(vm.namespace)) return;
-    const isLeftBehind = mark !== ref.id && scope.chooses(vm) && othersRunning.get(mark) === undefined;
-    if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need))
-      put(this.unmark, namespacedName(vm), isThere);
+    const { transitionLabel: label } = vm;
+    if (label === null || !isActive(vm) || !scope.isWithin(vm.namespace)) return;
+    const isStale = label !== ref.id && scope.chooses(vm) && othersRunning.get(label) === undefined;
+    if (label === ref.id ? !KEEPS_LABEL.has(need) : isStale && !REPLACES_LABEL.has(need))
+      put(this.unlabel, namespacedName(vm), isThere);
   }
 }
 

@@ -90,10 +90,10 @@ export const isSetBack = ({ undoes, scope }: TransitionRules, { machineType, tra
 export function isOldVmi(rules: TransitionRules, vm: VmView, vmi: VmiView): boolean {
   const { ref, undoes, scope } = rules;
   const { machineType, specMachineType } = vmi;
-  const isOurs = vm.transition?.id === ref.id;
+  const isOwn = vm.transition?.id === ref.id;
   if (undoes === null)
-    return scope.isOld(machineType ?? specMachineType) || (isOurs && isOfOldAlias(rules, vmi, vm.machineType));
-  return isOurs && specMachineType !== null && specMachineType !== vm.machineType;
+    return scope.isOld(machineType ?? specMachineType) || (isOwn && isOfOldAlias(rules, vmi, vm.machineType));
+  return isOwn && specMachineType !== null && specMachineType !== vm.machineType;
 }
 
 /**
@@ -134,7 +134,7 @@ export function refusalOf(
  * Describes the other transition, still running, that holds the object; null if there is none. It may wait for an owner
  * for weeks, so the text says how to end it.
  */
-export function whoHolds(
+export function otherTransitionOn(
   { ref, othersRunning }: TransitionRules,
   ...ids: (string | null | undefined)[]
 ): string | null {

@@ -10,7 +10,7 @@ export interface TransitionScope {
   /** Null: all namespaces. */
   namespaces: string[] | null;
   /** Without these, which are left to workers of their own. */
-  left?: string[];
+  delegated?: string[];
   labelSelector: LabelSelector | null;
   /** `name` or `namespace/name`; empty: any name. */
   names: string[];
@@ -22,7 +22,7 @@ export interface TransitionScope {
 }
 
 /** In which namespaces the VMs of a transition may be. */
-export type Within = Pick<TransitionScope, 'namespaces' | 'left'>;
+export type Within = Pick<TransitionScope, 'namespaces' | 'delegated'>;
 
 /** What a user asked for, by an operation with the action MachineType. */
 export interface Transition {
@@ -86,16 +86,16 @@ export interface TypeGroup {
 /** What a transition means for one of drover's pools. */
 export type PoolTransitionState =
   /** The template is not affected: the pool's VMs are treated like any others. */
-  | { state: 'apart' }
+  | { state: 'outOfScope' }
   /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
   | { state: 'check'; groups: TypeGroup[] }
   /** The machine type of its template is to be set (null: cleared), and recorded. */
   | { state: 'change'; to: string | null }
   /**
-   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOurs`: this transition
+   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOwn`: this transition
    * has changed it.
    */
-  | { state: 'rolls'; revision: string; isOurs: boolean }
+  | { state: 'rolls'; revision: string; isOwn: boolean }
   | { state: 'deferred'; message: string }
   | { state: 'excluded'; message: string };
 
@@ -173,7 +173,7 @@ export function transitionOutline(progress: OutlinedTransition): RunOutline {
   const open = toPatch + toRestart + waiting + inPools + deferred + restarting;
   const of = done + open + failures;
   const counted = countedAs(transition.restartNow);
-  const others = (keys: typeof counted): string[] => formatCounts(keys.map(([key, words]) => [counts[key], words]));
+  const others = (keys: typeof counted): string[] => formatCounts(keys.map(([key, label]) => [counts[key], label]));
   const isKnown = phase !== 'Checking' && phase !== 'Refused';
   const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
   const rest = others(counted.filter(([key]) => key !== 'excluded')).join(', ');

@@ -5,7 +5,7 @@ export interface TypeChange {
   /** Undefined: the type stays as it is; null: it is cleared. */
   machineType?: string | null | undefined;
   /** Id of the transition for whose restart the VM waits; undefined: the label stays as it is; null: it is removed. */
-  mark?: string | null | undefined;
+  label?: string | null | undefined;
   record?: TransitionRecord | undefined;
 }
 
@@ -20,11 +20,11 @@ export interface TypePatch {
   spec?: object;
 }
 
-export const typePatch = ({ uid, resourceVersion }: Meant, { machineType, mark, record }: TypeChange): TypePatch => ({
+export const typePatch = ({ uid, resourceVersion }: Meant, { machineType, label, record }: TypeChange): TypePatch => ({
   metadata: {
     uid,
     ...(resourceVersion !== undefined && { resourceVersion }),
-    ...(mark !== undefined && { labels: { [MACHINE_TYPE_RESTART_LABEL]: mark } }),
+    ...(label !== undefined && { labels: { [MACHINE_TYPE_RESTART_LABEL]: label } }),
     ...(record !== undefined && {
       annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) },
     }),

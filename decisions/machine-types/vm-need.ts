@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
-import { deferred, excluded, heldBack, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
+import { deferred, excluded, blockedNeed, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
 import { OPTED_OUT } from '../disruption/reasons.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -19,7 +19,7 @@ import {
   isSetBack,
   refusalOf,
   wantedType,
-  whoHolds,
+  otherTransitionOn,
   type TransitionRules,
 } from './transition-rules.ts';
 import type { PoolTransitionState, TypeGroup } from './transition.ts';
@@ -34,9 +34,9 @@ export type TransitionNeed =
    * The type is to be set (null: cleared), and recorded. If `marks`, the VM is marked as waiting for a restart;
    * otherwise an existing mark is removed.
    */
-  | { need: 'patch'; to: string | null; marks: boolean }
+  | { need: 'patch'; to: string | null; setsLabel: boolean }
   /** Only the VMI is old: the VM is to be marked and recorded; its spec stays as it is. */
-  | { need: 'mark' }
+  | { need: 'label' }
   | { need: 'restart'; vmi: VmiView }
   /** The owner is to restart the VM; `why`: what an earlier restart has not achieved. */
   | { need: 'wait'; message: string | null }
@@ -61,14 +61,14 @@ const DONE: TransitionNeed = { need: 'done' };
 export function transitionNeed(rules: TransitionRules, vm: VmView, snapshot: Snapshot): TransitionNeed {
   // A VM that is leaving the cluster or its pool runs no further VMI.
   if (!isActive(vm) || !rules.scope.isWithin(vm.namespace)) return NOTHING;
-  const isOurs = vm.transition?.id === rules.ref.id;
+  const isOwn = vm.transition?.id === rules.ref.id;
   const vmi = snapshot.vmiOf(vm);
   // The transition follows the VMs that it has changed, even if their labels and state no longer match the scope.
-  if (!isOurs && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
+  if (!isOwn && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(vmi);
   const byPool = owner && needByPool(rules, { vm, live, owner }, snapshot);
-  return byPool ?? (isOurs ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, live));
+  return byPool ?? (isOwn ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, live));
 }
 
 interface Owned {
@@ -81,7 +81,7 @@ interface Owned {
 function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): TransitionNeed | undefined {
   const { vm, live, owner } = owned;
   const state = poolTransitionState(rules, owner, snapshot);
-  if (state.state === 'apart') return undefined;
+  if (state.state === 'outOfScope') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (live !== undefined && isOldVmi(rules, vm, live));
   const isMeant = isOld || rules.undoes !== null;
   if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
@@ -102,7 +102,7 @@ type Rolling = Extract<PoolTransitionState, { state: 'rolls' }>;
 function needInRollout(
   rules: TransitionRules,
   owned: Owned,
-  { revision, isOurs }: Rolling,
+  { revision, isOwn }: Rolling,
   snapshot: Snapshot,
   { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
 ): TransitionNeed | undefined {
@@ -111,13 +111,13 @@ function needInRollout(
   const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
   // What is left from another revision's rollout says nothing about this one.
   const rollout = pool.status?.rollout?.revision === revision ? pool.status.rollout : undefined;
-  const waiting = isThere && isOurs ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
+  const waiting = isThere && isOwn ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
   if (waiting !== undefined) return waiting;
   const ofUndo = rules.undoes !== null;
   // If a VM is old although its pool has nothing left to do, a user has changed it by hand.
-  if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
+  if (isThere || !isMeant) return isOwn && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
   // An undo does not touch VMs because of a template that it has not changed.
-  if (ofUndo && !isOurs) return undefined;
+  if (ofUndo && !isOwn) return undefined;
   return exclusionOf(vm) ?? failureOf(pool, vm, rollout) ?? needBeforeUpdate(pool, live, rollout);
 }
 
@@ -183,9 +183,9 @@ function needOfChanged(
   if (!isKnown && rules.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', message: null };
   if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
   // The VMI was started from the old spec while that was being changed.
-  if (vm.transition?.vmiType === null) return heldBack(vm, live) ?? { need: 'mark' };
+  if (vm.transition?.vmiType === null) return blockedNeed(vm, live) ?? { need: 'label' };
   if (!rules.transition.restartNow) return { need: 'wait', message: cameBack(vm, live) };
-  return heldBack(vm, live) ?? { need: 'restart', vmi: live };
+  return blockedNeed(vm, live) ?? { need: 'restart', vmi: live };
 }
 
 const changedSince = ({ machineType }: VmView): string => `its machine type was set to ${machineType ?? 'none'} since`;
@@ -205,11 +205,11 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
   if (isChangedSince(rules, vm)) return excluded(changedSince(vm));
   const wanted = wantedType(rules, vm);
   if (wanted === undefined && (live === undefined || !isOldVmi(rules, vm, live))) return NOTHING;
-  const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
-  if (held !== null) return deferred(held);
-  const blocked = heldBack(vm, live);
+  const other = otherTransitionOn(rules, vm.transitionLabel, vm.transition?.id);
+  if (other !== null) return deferred(other);
+  const blocked = blockedNeed(vm, live);
   if (blocked !== null) return blocked;
-  if (wanted === undefined) return { need: 'mark' };
+  if (wanted === undefined) return { need: 'label' };
   const group = groupOf(vm, wanted);
   const result = rules.resultOf(group);
   if (result === undefined) return { need: 'check', group };
@@ -218,7 +218,7 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
     ? {
         need: 'patch',
         to: wanted,
-        marks: live !== undefined && waitsAfter(rules, { vm, live, wanted, to: result.to }),
+        setsLabel: live !== undefined && waitsAfter(rules, { vm, live, wanted, to: result.to }),
       }
     : excluded(message);
 }

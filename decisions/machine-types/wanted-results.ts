@@ -45,8 +45,8 @@ export function restartable(
   let count = 0;
   for (const vm of vms) {
     const owner = snapshot.poolOf(vm);
-    const state = owner === undefined ? 'apart' : poolTransitionState(rules, owner, snapshot).state;
-    if (state !== 'apart' && state !== 'rolls') continue;
+    const state = owner === undefined ? 'outOfScope' : poolTransitionState(rules, owner, snapshot).state;
+    if (state !== 'outOfScope' && state !== 'rolls') continue;
     if (!STAYS.has(transitionNeed(rules, vm, snapshot).need) && liveVmi(snapshot.vmiOf(vm)) !== undefined) count++;
   }
   return count;

@@ -37,7 +37,7 @@ export interface MembersReport {
   /** Why a takeover or a release has not come to its end; absent if it has. */
   refused?: string;
   /** What else the user is told. */
-  remark?: string;
+  note?: string;
 }
 
 type ChangeKind = MembershipChange['kind'];

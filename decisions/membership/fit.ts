@@ -47,13 +47,13 @@ function vmiChange(vmi: Stored, merged: Stored<VirtualMachine>, target: NewVirtu
   return patch?.spec ?? {};
 }
 
-const OURS = new Set([POOL_LABEL, REVISION_LABEL, NOT_YET_RUN_ANNOTATION]);
+const DROVER_KEYS = new Set([POOL_LABEL, REVISION_LABEL, NOT_YET_RUN_ANNOTATION]);
 
 /** The caller, which knows what the VM is, gives drover's own. */
 function foreign(metadata: unknown): MetadataPatch {
   const texts = (key: string): Record<string, string> => {
     const all = Object.entries((field(metadata, key) ?? {}) as Record<string, string>);
-    return Object.fromEntries(all.filter(([name, value]) => !OURS.has(name) && value !== null));
+    return Object.fromEntries(all.filter(([name, value]) => !DROVER_KEYS.has(name) && value !== null));
   };
   return { labels: texts('labels'), annotations: texts('annotations') };
 }

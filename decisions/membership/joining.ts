@@ -30,7 +30,7 @@ export interface Joining {
   revision: string | null;
   vmiRevision: string | null;
   /** What the pool's next rollout does to the VM. */
-  fate: 'left' | 'updated' | 'restarted';
+  fate: 'unchanged' | 'updated' | 'restarted';
   fit: Fit;
 }
 
@@ -44,8 +44,8 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
   const template = poolTemplate(pool.spec);
   const fit = fitOf(vm, vmi, vmFromTemplate(pool, template, number ?? 0));
   // Another controller may have made anything of it since.
-  const note = controllerOf(vm) === undefined ? formerMemberOf(vm.metadata.annotations) : null;
-  const former = note?.pool === name ? note.revision : null;
+  const record = controllerOf(vm) === undefined ? formerMemberOf(vm.metadata.annotations) : null;
+  const former = record?.pool === name ? record.revision : null;
   const newest = revisionOf(template);
   const revision = fit.differs.length === 0 ? newest : former;
   const isNewest = revision === newest && fit.vmiDiffers.length === 0;
@@ -57,7 +57,7 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
 
 function fateOf(newest: string, revision: string | null, vmiRevision: string | null): Joining['fate'] {
   if (revision !== newest) return 'updated';
-  return vmiRevision === newest ? 'left' : 'restarted';
+  return vmiRevision === newest ? 'unchanged' : 'restarted';
 }
 
 const labelsOf = (pool: string, revision: string | null): Record<string, string | null> => ({

@@ -37,10 +37,10 @@ export interface PausedPool {
   request: string;
 }
 
-type Theirs = Stored<KubeVirtPool>;
+type StoredKubeVirtPool = Stored<KubeVirtPool>;
 
 /** Returns what drover changed as it paused the pool; null if it has not. */
-export function pausedPoolOf({ metadata: { annotations } }: Theirs): PausedPool | null {
+export function pausedPoolOf({ metadata: { annotations } }: StoredKubeVirtPool): PausedPool | null {
   const value = parsedObject(annotations?.[PAUSED_POOL_ANNOTATION] ?? '');
   return typeof value?.['paused'] === 'boolean' ? (value as unknown as PausedPool) : null;
 }
@@ -50,7 +50,7 @@ export const pausedAnnotation = (paused: PausedPool): Record<string, string> => 
 });
 
 /** Returns the merge patch that pauses the pool and its healing, which continues in a paused pool. */
-export function pausingPatch(pool: Theirs, request: string): { metadata: object; spec: object } {
+export function pausingPatch(pool: StoredKubeVirtPool, request: string): { metadata: object; spec: object } {
   const { paused = false, autohealing = null } = pool.spec;
   const annotations = pausedAnnotation({ ...(pausedPoolOf(pool) ?? { paused, autohealing }), request });
   return {
@@ -61,7 +61,7 @@ export function pausingPatch(pool: Theirs, request: string): { metadata: object;
 
 /** Returns the merge patch that gives the pool back what drover has changed. `staysPaused`: whatever it was before. */
 export function resumingPatch(
-  { metadata: { uid, resourceVersion } }: Theirs,
+  { metadata: { uid, resourceVersion } }: StoredKubeVirtPool,
   { paused, autohealing }: PausedPool,
   staysPaused: boolean,
 ): { metadata: object; spec: object } {
@@ -72,7 +72,7 @@ export function resumingPatch(
 }
 
 /** The owner reference of what belongs to a KubeVirt pool. */
-export const referenceTo = ({ apiVersion, metadata: { name, uid } }: Theirs): OwnerReference => ({
+export const referenceTo = ({ apiVersion, metadata: { name, uid } }: StoredKubeVirtPool): OwnerReference => ({
   apiVersion: apiVersion ?? apiVersionOf(KubeVirtPools),
   kind: KubeVirtPools.kind,
   name,
@@ -89,16 +89,18 @@ const namesOf = (vms: readonly Stored[]): string => formatNames(vms.map(({ metad
  * many that has already; undefined before it is made.
  */
 export function whyNotTakenOver(
-  theirs: Theirs,
+  kubeVirtPool: StoredKubeVirtPool,
   vms: readonly Stored[],
   { own, wanted }: { own: number | undefined; wanted: number },
 ): string | null {
-  const { name } = theirs.metadata;
+  const { name } = kubeVirtPool.metadata;
   const going = vms.filter(isGoing);
   // A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted.
-  const end = pausedPoolOf(theirs) === null ? 'wait until that has ended' : endedBy(name);
+  const end = pausedPoolOf(kubeVirtPool) === null ? 'wait until that has ended' : endedBy(name);
   if (going.length > 0) return `${namesOf(going)} of KubeVirt pool ${name}: being deleted: ${end}`;
-  const strangers = vms.filter((vm) => !matchesLabels(theirs.spec.selector as LabelSelector, vm.metadata.labels ?? {}));
+  const strangers = vms.filter(
+    (vm) => !matchesLabels(kubeVirtPool.spec.selector as LabelSelector, vm.metadata.labels ?? {}),
+  );
   // KubeVirt releases such VMs without checking which owner references it removes.
   if (strangers.length > 0)
     return `${namesOf(strangers)} of KubeVirt pool ${name}: no match of its selector: KubeVirt is releasing them`;
@@ -111,11 +113,15 @@ export function whyNotTakenOver(
 const endedBy = (name: string): string => `\`drover release pool ${name}\` lets KubeVirt finish that`;
 
 /** Says why the VMs of a pool can't go to a KubeVirt pool now, which is `theirs` if it exists; null if they can. */
-export function whyNotReleased(ours: StoredPool, theirs: Theirs | undefined, vms: readonly Vm[]): string | null {
-  const { name } = ours.metadata;
-  const change = membershipChangeOf(ours);
+export function whyNotReleased(
+  droverPool: StoredPool,
+  kubeVirtPool: StoredKubeVirtPool | undefined,
+  vms: readonly Vm[],
+): string | null {
+  const { name } = droverPool.metadata;
+  const change = membershipChangeOf(droverPool);
   if (change === 'unreadable' || (change !== null && isListed(change))) return unfinished(name, change);
-  if (theirs !== undefined && pausedPoolOf(theirs) === null && vms.length > 0)
+  if (kubeVirtPool !== undefined && pausedPoolOf(kubeVirtPool) === null && vms.length > 0)
     return `KubeVirt pool ${name} exists, and drover has not paused it: delete it, or rename it`;
   const going = vms.filter((vm) => isGoing(vm) || vmView(vm).removing);
   if (going.length > 0) return `pool ${name}: ${namesOf(going)} are leaving it: wait until that has ended`;
@@ -123,7 +129,7 @@ export function whyNotReleased(ours: StoredPool, theirs: Theirs | undefined, vms
   if (extra.length > 0)
     return `pool ${name}: ${namesOf(extra)} are extra while it updates others: wait until that has ended`;
   if (change !== null) return null;
-  const healed = (ours.status?.healing?.cycles ?? []).map(({ vm }) => vm);
+  const healed = (droverPool.status?.healing?.cycles ?? []).map(({ vm }) => vm);
   if (healed.length > 0) return `pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`;
   const standby = vms.filter(({ metadata }) => roleOf(metadata.labels) === 'Standby');
   if (standby.length > 0)
@@ -144,13 +150,13 @@ interface Revisions {
 
 /** What a VM and its VMI get as the VM goes to a KubeVirt pool. */
 export function releasePatches(
-  ours: StoredPool,
-  theirs: Theirs,
+  droverPool: StoredPool,
+  kubeVirtPool: StoredKubeVirtPool,
   { newest, revision }: Revisions,
   { vm, vmi }: VmWithVmi,
 ): MovePatches {
-  const { matchLabels } = theirs.spec.selector as LabelSelector;
-  const { name, uid } = ours.metadata;
+  const { matchLabels } = kubeVirtPool.spec.selector as LabelSelector;
+  const { name, uid } = droverPool.metadata;
   const isNewest = newest !== null && vmView(vm).revision === newest;
   const runsNewest = isNewest && vmi !== undefined && vmiView(vmi).revision === newest;
   const { labels, annotations } = asFormer(name, vm.metadata);
@@ -158,7 +164,7 @@ export function releasePatches(
   return {
     vm: transferPatch(vm, {
       from: uid,
-      to: referenceTo(theirs),
+      to: referenceTo(kubeVirtPool),
       labels: { ...labels, ...matchLabels, [KUBEVIRT_REVISION_LABEL]: isNewest ? revision : null },
       annotations: { ...annotations, [DETACHED_ANNOTATION]: null },
       finalizers: { add: KUBEVIRT_POOL_FINALIZER },
@@ -171,7 +177,7 @@ export function releasePatches(
 }
 
 /** KubeVirt lets go of VMs that don't match the selector of their pool, and breaks on it: says so of such a VM. */
-export function whyNoMatch({ metadata: { name }, spec }: Theirs, vm: Stored): string | null {
+export function whyNoMatch({ metadata: { name }, spec }: StoredKubeVirtPool, vm: Stored): string | null {
   const selector = spec.selector as LabelSelector;
   return matchesLabels(selector, { ...vm.metadata.labels, ...selector.matchLabels })
     ? null

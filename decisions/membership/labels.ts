@@ -32,17 +32,17 @@ export const isUnlabelled = (
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
   const { name } = pool.metadata;
-  const held = heldSteps({ pool, uncontrolled });
-  if (pool.metadata.deletionTimestamp !== undefined) return held;
-  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting && !isReturned(pool, vm));
+  const ofDisks = diskFinalizerSteps({ pool, uncontrolled });
+  if (pool.metadata.deletionTimestamp !== undefined) return ofDisks;
+  const released = uncontrolled.filter((vm) => hasPoolLabel(vm, name) && !vm.deleting && !isReturned(pool, vm));
   return [
     ...labelStep('addLabels', unlabelledMembers({ pool, vms }), (names) => `label ${names}: the pool owns them`),
     ...labelStep(
       'removeLabels',
-      left,
-      (names) => `remove the pool's labels from ${names}: nothing controls them any more`,
+      released,
+      (names) => `remove the pool's labels from ${names}: they no longer have a controller`,
     ),
-    ...held,
+    ...ofDisks,
   ];
 }
 
@@ -55,15 +55,15 @@ function labelStep(
   return vms.length === 0 ? [] : [{ kind, vms: targets(vms), reason: reason(vmNames(vms)) }];
 }
 
-const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] === pool;
+const hasPoolLabel = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] === pool;
 
 /**
  * A terminating VM whose owner reference was removed by hand while drover's finalizer still protected its disks:
  * without an owner, nothing else would remove the finalizer.
  */
-function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
-  const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
+function diskFinalizerSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
+  const vms = uncontrolled.filter((vm) => hasPoolLabel(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
   if (vms.length === 0) return [];
-  const reason = `keep the disks of ${vmNames(vms)}, and let their deletion end: nothing controls them any more`;
+  const reason = `keep the disks of ${vmNames(vms)}, and let their deletion end: they no longer have a controller`;
   return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MAX_VMS)), reason }];
 }

@@ -99,7 +99,7 @@ export function membershipRequestOf({ metadata: { annotations }, status }: Store
  * Returns what a worker has begun and is no longer requested: its request is gone, or was for a former pool of this
  * name.
  */
-export function leftChangeOf(
+export function abandonedChangeOf(
   pool: StoredPool,
   found: Pick<FoundMembershipRequest, 'digest' | 'action'> | null,
 ): (MembershipChange & ListedChange) | null {
@@ -133,17 +133,17 @@ export function planMembership(input: Input): MembershipPlan {
   const { pool, rollout, now, membership: report } = input;
   const handledRequests = pool.status?.membership?.handledRequests;
   const found = membershipRequestOf(pool);
-  const left = leftChangeOf(pool, found);
+  const abandoned = abandonedChangeOf(pool, found);
   const ending: PoolStep[] =
-    left === null ? [] : [{ kind: 'changeMembers', reason: `end the ${left.kind} that was begun` }];
+    abandoned === null ? [] : [{ kind: 'changeMembers', reason: `end the ${abandoned.kind} that was begun` }];
   if (found === null) return { handledRequests, steps: ending };
   const answer = answerOf({ pool, isKnown: rollout !== null }, found, report);
   if (answer === null && isFinishing(input)) return { handledRequests, steps: [] };
   if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
   const at = new Date(now).toISOString();
-  const { moved, ...words } = answer;
-  const told = moved === undefined ? found : { ...found, vms: moved };
-  return { handledRequests: withAnswer(handledRequests, told, words, at), steps: ending };
+  const { moved, ...rest } = answer;
+  const handled = moved === undefined ? found : { ...found, vms: moved };
+  return { handledRequests: withAnswer(handledRequests, handled, rest, at), steps: ending };
 }
 
 const reasonOf = ({ action, vms, by }: FoundMembershipRequest): string =>
@@ -168,7 +168,7 @@ function answerOf(
   const reason = whyNot(input, found.action);
   if (reason !== null) return { outcome: 'Refused', message: reason, moved: [] };
   if (report?.digest !== found.digest) return null;
-  const { moved: all, faults, refused, remark } = report;
+  const { moved: all, faults, refused, note } = report;
   // A handover may be of more VMs than the status names.
   const moved = all.slice(0, MOST_MOVED);
   if (refused !== undefined) return { outcome: 'Refused', message: refused, moved };
@@ -176,10 +176,10 @@ function answerOf(
   const sentences = [
     ...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]),
     ...faults.map(({ vm, message: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
-    ...(remark === undefined ? [] : [remark]),
+    ...(note === undefined ? [] : [note]),
   ];
   const isDone = all.length > 0 || isHandover(found.body);
-  return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'there was no VM to move', moved };
+  return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'no VM to move', moved };
 }
 
 const MOVED: Record<MembershipRequest['action'], string> = {

@@ -21,14 +21,14 @@ export const RESTORE_QUIET_MS = 2 * 60_000;
  */
 export const isRestoring = ({ metadata }: StoredVmOwner): boolean => {
   const { annotations, uid, deletionTimestamp } = metadata;
-  const noted = annotations?.[UID_ANNOTATION];
-  return deletionTimestamp === undefined && noted !== undefined && noted !== uid;
+  const recordedUid = annotations?.[UID_ANNOTATION];
+  return deletionTimestamp === undefined && recordedUid !== undefined && recordedUid !== uid;
 };
 
 /** How far a restore has come. */
 export interface Restore {
   /** Notes the UID of the owner, which ends the wait; none while it waits, or if it does not. */
-  steps: Extract<PoolStep, { kind: 'noteUid' }>[];
+  steps: Extract<PoolStep, { kind: 'recordUid' }>[];
   /** Until when it waits for more members, in milliseconds since the epoch; null if it does not wait. */
   until: number | null;
 }
@@ -54,7 +54,10 @@ export function restoreOf(
   if (!isComplete && now < until) return { steps: [], until };
   if (!mayTry(more, 'FailedFinalizer')) return NOT_RESTORING;
   const message = isComplete ? 'its members are complete' : 'no more members have come back';
-  return { steps: [{ kind: 'noteUid', reason: `continue after the restore from a backup: ${message}` }], until: null };
+  return {
+    steps: [{ kind: 'recordUid', reason: `continue after the restore from a backup: ${message}` }],
+    until: null,
+  };
 }
 
 const createdAt = ({ metadata }: StoredVmOwner): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
@@ -84,7 +87,7 @@ export function poolRestoring(
   const sentences: string[] = [];
   if (until !== null)
     sentences.push(waitingFor(`dpool ${name}`, { there: vms.filter(isRegular).length, replicas, what: 'VMs', until }));
-  if (surplus.length > 0) sentences.push(leftOver(name, surplus));
+  if (surplus.length > 0) sentences.push(surplusMessage(name, surplus));
   if (sentences.length === 0) return [];
   const reason = until === null ? 'MoreThanWanted' : 'WaitingForMembers';
   return [{ type: 'Restoring', status: 'True', reason, message: sentences.join('; ') }];
@@ -98,7 +101,7 @@ export const waitingFor = (
   `restored from a backup, with ${there} of ${replicas} ${what}: makes none until ${new Date(until).toISOString()}, since more may come back; ` +
   `\`kubectl annotate ${owner} ${UID_ANNOTATION}-\` lets it continue now`;
 
-function leftOver(pool: string, surplus: readonly VmView[]): string {
+function surplusMessage(pool: string, surplus: readonly VmView[]): string {
   const names = formatNames(surplus.map(({ name }) => name));
   return `${names} came back from a backup without their owner, and the pool wants no more VMs: raise spec.replicas, or delete them, or remove their label ${POOL_LABEL} (\`kubectl label vm ${surplus[0]!.name} ${POOL_LABEL}-\` leaves that VM out of pool ${pool})`;
 }

@@ -53,12 +53,12 @@ export function returnedVms(input: ReturnedInput): Returned {
     .sort((a, b) => numberIn(a) - numberIn(b));
   if (found.length === 0 || pool.metadata.deletionTimestamp !== undefined) return NONE;
   const { asReplicas, asStandby } = placed(input, found);
-  const taken = new Set([...asReplicas, ...asStandby]);
+  const adopted = new Set([...asReplicas, ...asStandby]);
   return {
     steps: [...adoption(input, asReplicas), ...adoption(input, asStandby, 'Standby')],
     replicas: asReplicas.map(nameOf),
     standby: asStandby.map(nameOf),
-    surplus: found.filter((vm) => !taken.has(vm)),
+    surplus: found.filter((vm) => !adopted.has(vm)),
   };
 }
 
@@ -68,8 +68,8 @@ function placed(
   found: readonly VmView[],
 ): Record<'asReplicas' | 'asStandby', VmView[]> {
   const { creating, standby: making = [] } = inProgress;
-  const places = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
-  const asStandby = found.filter(wasStandby).slice(0, places);
+  const openStandby = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
+  const asStandby = found.filter(wasStandby).slice(0, openStandby);
   // A standby VM that is one too many takes the place of a replica that has not come back.
   const others = [
     ...found.filter((vm) => !wasStandby(vm)),
@@ -90,8 +90,8 @@ function adoption(input: ReturnedInput, vms: readonly VmView[], role?: 'Standby'
   const { pool, inProgress } = input;
   // A command that changes the members may be about these.
   if (membershipChangeOf(pool) !== null) return [];
-  const room = Math.min(allowanceOf(input, 'FailedAdopt'), input.burst - inProgress.creating.length);
-  const chosen = refusedLast(vms, nameOf, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(room, 0));
+  const remaining = Math.min(allowanceOf(input, 'FailedAdopt'), input.burst - inProgress.creating.length);
+  const chosen = refusedLast(vms, nameOf, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(remaining, 0));
   if (chosen.length === 0) return [];
   const reason = `adopt ${vmNames(chosen)}: a backup has brought them back without their owner`;
   return [{ kind: 'adopt', vms: targets(chosen), ...(role === undefined ? {} : { role }), reason }];

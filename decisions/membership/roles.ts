@@ -77,8 +77,8 @@ export function announced(
     return entry.uid === undefined ? entry.role === role : entry.uid === uidOf(entry.vm);
   });
   if (role === null) return kept;
-  const taken = new Set(kept.map(({ vm }) => vm));
-  const missing = names.filter((name) => !taken.has(name) && uidOf(name) === undefined);
+  const listed = new Set(kept.map(({ vm }) => vm));
+  const missing = names.filter((name) => !listed.has(name) && uidOf(name) === undefined);
   return [...kept, ...missing.map((vm) => ({ vm, role, at }))];
 }
 

@@ -25,10 +25,10 @@ export function transferPatch(
   vm: Stored,
   { from, to, labels, annotations, template, finalizers }: Transfer,
 ): object | null {
-  const { uid, resourceVersion, ownerReferences = [], finalizers: held = [] } = vm.metadata;
+  const { uid, resourceVersion, ownerReferences = [], finalizers: existing = [] } = vm.metadata;
   if ((controllerOf(vm)?.uid ?? null) !== from) return null;
   const others = ownerReferences.filter((reference) => reference.controller !== true);
-  const kept = held.filter((one) => one !== finalizers?.remove);
+  const kept = existing.filter((one) => one !== finalizers?.remove);
   const add = finalizers?.add;
   const wanted = add === undefined || kept.includes(add) ? kept : [...kept, add];
   return {
@@ -38,7 +38,7 @@ export function transferPatch(
       ownerReferences: to === null ? others : [...others, to],
       labels,
       annotations,
-      ...(wanted.join() === held.join() ? {} : { finalizers: wanted }),
+      ...(wanted.join() === existing.join() ? {} : { finalizers: wanted }),
     },
     spec: {
       template: {

@@ -42,7 +42,7 @@ export function contains(actual: unknown, wanted: unknown, key = ''): boolean {
     if (!isObject(actual)) return false;
     return Object.entries(wanted).every(([each, value]) => contains(field(actual, each), value, each));
   }
-  if (Array.isArray(wanted)) return Array.isArray(actual) && holdsAll(actual, wanted, key);
+  if (Array.isArray(wanted)) return Array.isArray(actual) && containsAll(actual, wanted, key);
   if (actual === wanted) return true;
   // What is an int in a template may be a text in what it becomes.
   if (isScalar(actual) && isScalar(wanted) && String(actual) === String(wanted)) return true;
@@ -51,7 +51,7 @@ export function contains(actual: unknown, wanted: unknown, key = ''): boolean {
 
 const isScalar = (value: unknown): value is string | number | boolean => typeof value !== 'object';
 
-function holdsAll(actual: readonly unknown[], wanted: readonly unknown[], key: string): boolean {
+function containsAll(actual: readonly unknown[], wanted: readonly unknown[], key: string): boolean {
   const [named, expected] = [byName(actual), byName(wanted)];
   if (named !== undefined && expected !== undefined)
     return [...expected].every(([name, item]) => named.has(name) && contains(named.get(name), item, key));

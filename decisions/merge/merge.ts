@@ -61,11 +61,11 @@ function mergeLists(live: unknown[], base: unknown, target: unknown[] | undefine
   const before = Array.isArray(base) ? base : [];
   const [named, was, wanted] = [live, before, target ?? []].map(byName);
   if (named && was && wanted) {
-    const ours = [...wanted].flatMap(([name, item]) => {
+    const items = [...wanted].flatMap(([name, item]) => {
       const then = base === UNKNOWN ? UNKNOWN : was.get(name);
       return merge({ live: named.get(name), base: then, target: item }, key) ?? [];
     });
-    return [...ours, ...[...named].filter(([name]) => !was.has(name) && !wanted.has(name)).map(([, item]) => item)];
+    return [...items, ...[...named].filter(([name]) => !was.has(name) && !wanted.has(name)).map(([, item]) => item)];
   }
   // A list of strings or numbers is one value: a command mixed from two is broken.
   if (![...live, ...before, ...(target ?? [])].every(isObject)) return target ?? [];

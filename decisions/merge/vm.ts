@@ -94,8 +94,8 @@ function plain({
 function mergePower(live: Json, base: Json | null, target: Json): Json {
   const [now, then, wanted] = [powerField(live), powerField(base), powerField(target)];
   if (powerOf(live) === undefined) return wanted;
-  const isAsWeLeftIt = base !== null && powerOf(live) === powerOf(base);
-  return isAsWeLeftIt && canonical(wanted) !== canonical(then) ? wanted : now;
+  const isUnchanged = base !== null && powerOf(live) === powerOf(base);
+  return isUnchanged && canonical(wanted) !== canonical(then) ? wanted : now;
 }
 
 /** KubeVirt accepts one of the two fields, never both. */
@@ -143,12 +143,12 @@ function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Jso
     'metadata',
   );
   const merged = wanted === undefined ? disk : { ...disk, metadata };
-  const size = sizeOrNull(wanted ?? inItsPlace(name, live, target));
+  const size = sizeOrNull(wanted ?? templateOfDisk(name, live, target));
   return size !== null && isLarger(sizeOf(disk), size) ? withSize(merged, size) : merged;
 }
 
 /** Returns the template of the disk that the volume of this disk would have: a restore has put this disk there. */
-function inItsPlace(name: string, live: Json, target: Json): Json | undefined {
+function templateOfDisk(name: string, live: Json, target: Json): Json | undefined {
   const volume = volumesOf(live).find((one) => diskName(one) === name);
   const other = volume && volumesByName(target).get(volume['name']);
   return other && diskTemplates(target).get(String(diskName(other)));

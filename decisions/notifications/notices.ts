@@ -40,17 +40,17 @@ type Owner = Pick<StoredPool | StoredSet, 'metadata'> & { status?: { conditions?
 
 /** What rollouts that have halted are stalled for is told as that. */
 const HALTED: ReadonlySet<string | undefined> = new Set(['Failed', 'Undoing', 'Undone', 'UndoFailed']);
-const TOLD_OTHERWISE: ReadonlySet<string | undefined> = new Set([...HALTED, 'Aborted']);
+const REPORTED_ELSEWHERE: ReadonlySet<string | undefined> = new Set([...HALTED, 'Aborted']);
 
 const DEFAULT_SINCE = new Date(0).toISOString();
 
-interface Told extends Pick<Notice, 'type' | 'command'> {
+interface NoticeFields extends Pick<Notice, 'type' | 'command'> {
   which?: string;
   since?: string | undefined;
 }
 
-function noticeOf(owner: Owner, kind: VmOwnerKind, told: Told, condition: Condition): Notice {
-  const { type, which = '', since, command } = told;
+function noticeOf(owner: Owner, kind: VmOwnerKind, fields: NoticeFields, condition: Condition): Notice {
+  const { type, which = '', since, command } = fields;
   const { namespace, name, uid } = owner.metadata;
   const { lastTransitionTime, reason = '', message = '' } = condition;
   return {
@@ -123,8 +123,8 @@ function healingNotices(pool: StoredPool): Notice[] {
     .filter(({ end }) => end === 'GivenUp')
     .map(({ vm, end, at, message }): Notice => {
       const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${message}` } as const;
-      const told = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
-      const notice = noticeOf(pool, KIND, { type: 'dev.drover.vm.givenup', ...told }, condition);
+      const fields = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
+      const notice = noticeOf(pool, KIND, { type: 'dev.drover.vm.givenup', ...fields }, condition);
       return { ...notice, about: { ...notice.about, vm } };
     });
   if (suspended?.reason !== 'TooManyUnhealthy') return notices;
@@ -141,16 +141,16 @@ const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceRepl
 
 function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notice[] {
   const stalled = conditionOf(owner.status, 'Stalled');
-  const isStalled = stalled?.status === 'True' && !TOLD_OTHERWISE.has(stalled.reason);
-  const told = (type: NoticeType, condition: Condition): Notice =>
+  const isStalled = stalled?.status === 'True' && !REPORTED_ELSEWHERE.has(stalled.reason);
+  const noticeOfType = (type: NoticeType, condition: Condition): Notice =>
     noticeOf(owner, kind, { type, which: condition.reason ?? '', command }, condition);
   const failing = FAILING.flatMap((type) => conditionOf(owner.status, type) ?? []).filter(
     // What fails for too long is why the owner is stalled.
     ({ status, reason }) => status === 'True' && !(isStalled && stalled.reason === reason),
   );
   return [
-    ...(isStalled ? [told('dev.drover.owner.stalled', stalled)] : []),
-    ...failing.map((condition) => told('dev.drover.owner.failing', condition)),
+    ...(isStalled ? [noticeOfType('dev.drover.owner.stalled', stalled)] : []),
+    ...failing.map((condition) => noticeOfType('dev.drover.owner.failing', condition)),
   ];
 }
 

@@ -23,8 +23,8 @@ export interface Outgoing extends Omit<FoundNotice, 'key' | 'to'> {
 interface Known {
   notice: FoundNotice;
   /** Receivers that are still to be notified, and receivers to notify of its end. */
-  left: readonly string[];
-  told: readonly string[];
+  pending: readonly string[];
+  notified: readonly string[];
   /** When it counts as ended, in milliseconds since the epoch: it may return until then. */
   endsAt?: number;
 }
@@ -76,7 +76,7 @@ export class Outbox {
   }
 
   /** How many more notices can be followed. */
-  get room(): number {
+  get capacity(): number {
     const all = Object.values(this.state.known);
     const followed = all.filter((known) => known !== null).length;
     return Math.max(0, Math.min(FOLLOWED - followed, KEYS - all.length));
@@ -111,13 +111,13 @@ export class Outbox {
       else if (isPending(one, now)) delete known[key];
       else one.endsAt ??= now + (noticeRule(one.notice.type).hasEnd ? RETURNS_MS : 0);
     }
-    for (const notice of began) known[notice.key] = { notice, left: notice.to, told: [] };
+    for (const notice of began) known[notice.key] = { notice, pending: notice.to, notified: [] };
     for (const notice of again) {
       const one = known[notice.key];
       if (one === undefined || one === null) continue;
       // It is known by the id with which it was first told.
       one.notice = { ...notice, id: one.notice.id };
-      one.left = [...one.left, ...notice.to];
+      one.pending = [...one.pending, ...notice.to];
     }
     this.state.receivers = [...new Set([...this.state.receivers, ...receivers])];
   }
@@ -134,9 +134,9 @@ export class Outbox {
       if (one.endsAt !== undefined && one.endsAt <= now) {
         const late = (phase: Outgoing['phase'], receivers: readonly string[]): Dropped[] =>
           receivers.map((receiver) => ({ receiver, notices: [outgoing(one.notice, phase, now)] }));
-        dropped.push(...late('began', one.left), ...late('ended', this.#end(one, now)));
+        dropped.push(...late('began', one.pending), ...late('ended', this.#end(one, now)));
         delete this.state.known[key];
-      } else if (one.left.length === 0 && !noticeRule(one.notice.type).hasEnd) this.state.known[key] = null;
+      } else if (one.pending.length === 0 && !noticeRule(one.notice.type).hasEnd) this.state.known[key] = null;
     }
     return dropped;
   }
@@ -168,23 +168,23 @@ export class Outbox {
     this.#keep(receiver, []);
     for (const one of Object.values(this.state.known)) {
       if (one === null) continue;
-      one.left = one.left.filter((other) => other !== receiver);
-      one.told = one.told.filter((other) => other !== receiver);
+      one.pending = one.pending.filter((other) => other !== receiver);
+      one.notified = one.notified.filter((other) => other !== receiver);
     }
   }
 
   #begin(one: Known, now: number): void {
-    const [has, lacks] = this.#withRoom(one.left);
+    const [has, lacks] = this.#byCapacity(one.pending);
     for (const receiver of has) this.#put(receiver, outgoing(one.notice, 'began', now));
-    Object.assign(one, { left: lacks, told: [...one.told, ...has] });
+    Object.assign(one, { pending: lacks, notified: [...one.notified, ...has] });
     // Its end is told in other words.
     if (lacks.length === 0) one.notice = { ...one.notice, message: '', to: [] };
   }
 
   /** Returns the receivers that can't be told of its end. */
-  #end({ notice, told }: Known, now: number): string[] {
+  #end({ notice, notified }: Known, now: number): string[] {
     if (!noticeRule(notice.type).hasEnd) return [];
-    const [has, lacks] = this.#withRoom(told);
+    const [has, lacks] = this.#byCapacity(notified);
     for (const receiver of has) this.#put(receiver, outgoing(notice, 'ended', now));
     return lacks;
   }
@@ -199,9 +199,9 @@ export class Outbox {
     });
   }
 
-  #withRoom(receivers: readonly string[]): [has: string[], lacks: string[]] {
-    const hasRoom = (receiver: string): boolean => this.queue(receiver).length < QUEUE_LENGTH;
-    return [receivers.filter(hasRoom), receivers.filter((receiver) => !hasRoom(receiver))];
+  #byCapacity(receivers: readonly string[]): [has: string[], lacks: string[]] {
+    const hasCapacity = (receiver: string): boolean => this.queue(receiver).length < QUEUE_LENGTH;
+    return [receivers.filter(hasCapacity), receivers.filter((receiver) => !hasCapacity(receiver))];
   }
 
   #put(receiver: string, one: Outgoing): void {
@@ -215,7 +215,7 @@ export class Outbox {
 }
 
 /** Whether it has not been so for long enough: the worker that found it may have a clock that is ahead. */
-const isPending = ({ notice, told }: Known, now: number): boolean => told.length === 0 && dueAt(notice) > now;
+const isPending = ({ notice, notified }: Known, now: number): boolean => notified.length === 0 && dueAt(notice) > now;
 
 const outgoing = ({ key: _key, to: _to, ...notice }: FoundNotice, phase: Outgoing['phase'], at: number): Outgoing => ({
   ...notice,

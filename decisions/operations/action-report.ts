@@ -1,4 +1,4 @@
-import { MAX_RESULTS_TOLD } from '../../api/operations/defaults-and-limits.ts';
+import { MAX_RESULTS_LISTED } from '../../api/operations/defaults-and-limits.ts';
 import type { MachineTypeStatus } from '../../api/operations/machine-type.ts';
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, ProgressingReason } from '../../api/operations/reasons.ts';
@@ -26,9 +26,9 @@ interface ActionReport extends Pick<OperationStatus, 'machineType'> {
 }
 
 export const actionReport = (progress: OperationProgress): ActionReport =>
-  progress.action === 'MachineType' ? toldOfTransition(progress) : toldOfPower(progress);
+  progress.action === 'MachineType' ? transitionReport(progress) : powerReport(progress);
 
-function toldOfPower(progress: PowerProgress): ActionReport {
+function powerReport(progress: PowerProgress): ActionReport {
   const { action, phase, chosen, done, failed, inProgress, open } = progress;
   const { doing, done: doneAs } = ACTION_LABELS[action];
   const parts = [
@@ -47,7 +47,7 @@ function toldOfPower(progress: PowerProgress): ActionReport {
   };
 }
 
-function toldOfTransition(progress: TransitionProgress): ActionReport {
+function transitionReport(progress: TransitionProgress): ActionReport {
   const { phase, counts, failures, results } = progress;
   const { toPatch, toRestart, waiting, inPools, deferred, restarting, excluded, done } = counts;
   const open = toPatch + toRestart + waiting + inPools + deferred;
@@ -64,7 +64,7 @@ function toldOfTransition(progress: TransitionProgress): ActionReport {
       inPools,
       deferred,
       atOnce: progress.maxRestarts,
-      results: results.slice(0, MAX_RESULTS_TOLD).map(({ from, to, vms, fault }) => ({
+      results: results.slice(0, MAX_RESULTS_LISTED).map(({ from, to, vms, fault }) => ({
         from,
         to,
         vms,
@@ -82,19 +82,19 @@ export function outlinedTransition(
   transition: Transition,
   phase: string,
   vms: ActionReport['vms'] | undefined,
-  told: MachineTypeStatus | undefined,
+  machineType: MachineTypeStatus | undefined,
 ): OutlinedTransition {
   const { done = 0, failed = 0, inProgress = 0, excluded = 0 } = vms ?? {};
-  const { toChange = 0, toRestart = 0, waiting = 0, inPools = 0, deferred = 0 } = told ?? {};
+  const { toChange = 0, toRestart = 0, waiting = 0, inPools = 0, deferred = 0 } = machineType ?? {};
   return {
     transition,
     phase,
     counts: { toPatch: toChange, toRestart, waiting, inPools, deferred, restarting: inProgress, excluded, done },
     failures: failed,
-    patched: told?.changed ?? 0,
-    restarted: told?.restarted ?? 0,
-    maxRestarts: told?.atOnce ?? 1,
-    results: (told?.results ?? []).map(({ fault = null, ...result }) => ({ ...result, fault })),
+    patched: machineType?.changed ?? 0,
+    restarted: machineType?.restarted ?? 0,
+    maxRestarts: machineType?.atOnce ?? 1,
+    results: (machineType?.results ?? []).map(({ fault = null, ...result }) => ({ ...result, fault })),
   };
 }
 

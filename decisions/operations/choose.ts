@@ -48,16 +48,16 @@ export function chooseVms({
   for (const vm of vms) {
     if (!scope.includes(vm.namespace)) continue;
     const vmi = vmiOf(vm);
-    const noted = vm.deleting ? null : notedTarget(operation, vm);
+    const recorded = vm.deleting ? null : recordedTarget(operation, vm);
     const target = vm.deleting || !matches(vm, vmi) ? null : targetOf(operation.spec, vm, vmi);
-    const uid = noted ?? (target !== null && target.createdAt <= createdAt ? target.uid : null);
+    const uid = recorded ?? (target !== null && target.createdAt <= createdAt ? target.uid : null);
     if (uid !== null) (chosen[vm.namespace] ??= {})[vm.name] = uid;
   }
   return chosen;
 }
 
 /** Returns by which UID the VM was chosen by an earlier run of the operation; null if none has noted it. */
-function notedTarget({ metadata, spec }: Operation, { uid, power, changes }: VmView): string | null {
+function recordedTarget({ metadata, spec }: Operation, { uid, power, changes }: VmView): string | null {
   if (spec.action === 'Patch') return changes.some(({ id }) => id === metadata.uid) ? uid : null;
   if (power?.by !== metadata.uid) return null;
   if (!isAboutVmi(spec.action)) return uid;
@@ -73,7 +73,7 @@ export function meantVms({ metadata, spec }: Operation, scope: OperationScope): 
   const matches = lastingMatcher(spec.vms, scope);
   return (vm, vmi) => {
     // It may have other labels by the change itself.
-    if (spec.action === 'Patch' && notedTarget({ metadata, spec }, vm) !== null) return scope.includes(vm.namespace);
+    if (spec.action === 'Patch' && recordedTarget({ metadata, spec }, vm) !== null) return scope.includes(vm.namespace);
     const target = isAboutVmi(spec.action) ? vmi : vm;
     return target !== undefined && target.createdAt <= createdAt && matches(vm);
   };

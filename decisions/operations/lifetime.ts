@@ -17,6 +17,6 @@ export const needsWorkflow = (operation: StoredOperation): boolean =>
  * leave the status out, so that it may be long over.
  */
 export function isRestored({ metadata: { annotations, uid } }: StoredOperation): boolean {
-  const noted = annotations?.[UID_ANNOTATION];
-  return noted !== undefined && noted !== uid;
+  const recordedUid = annotations?.[UID_ANNOTATION];
+  return recordedUid !== undefined && recordedUid !== uid;
 }

@@ -8,7 +8,7 @@ import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
  * KubeVirt plugs something into it with its next migration, and makes none by itself. Empty if it does not.
  */
 export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<KubeVirtPlugs, 'migrates'>): string[] {
-  const { restartRequired, owner, revision, transition, transitionMark } = vm;
+  const { restartRequired, owner, revision, transition, transitionLabel } = vm;
   const reasons: string[] = [];
   if (restartRequired !== null) reasons.push(restartRequired.message || 'KubeVirt does not say');
   const isOfPool = owner?.kind === 'VirtualMachinePool';
@@ -16,7 +16,7 @@ export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<Kube
     reasons.push(`its VMI runs revision ${vmi.revision}, its spec is of ${revision}`);
   // KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old.
   const type = vmi.machineType ?? vmi.specMachineType;
-  if (transition !== null && transition.id === transitionMark && predatesChange(type, transition))
+  if (transition !== null && transition.id === transitionLabel && predatesChange(type, transition))
     reasons.push(`its VMI has machine type ${type}, which operation ${transition.by ?? transition.id} takes away`);
   if (vmi.plugging !== null && !migrates)
     reasons.push(`KubeVirt plugs it in with a migration, and makes none by itself (${vmi.plugging})`);

@@ -14,6 +14,6 @@ export const specRequester = ({ annotations, generation = 0 }: SpecMetadata): st
 /** Returns who has asked for that, and why; `otherwise` if the operation says neither. */
 export function whyAsked(metadata: SpecMetadata, otherwise: string): string {
   const who = specRequester(metadata);
-  const words = [who === undefined ? '' : `asked by ${who}`, metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? ''];
-  return words.filter((said) => said !== '').join(': ') || otherwise;
+  const parts = [who === undefined ? '' : `asked by ${who}`, metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? ''];
+  return parts.filter((said) => said !== '').join(': ') || otherwise;
 }

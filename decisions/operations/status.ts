@@ -1,4 +1,4 @@
-import { MAX_FAILURES_TOLD, MAX_NAMES_TOLD, MAX_WAITS_TOLD } from '../../api/operations/defaults-and-limits.ts';
+import { MAX_FAILURES_LISTED, MAX_NAMES_LISTED, MAX_WAITS_LISTED } from '../../api/operations/defaults-and-limits.ts';
 import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
@@ -33,7 +33,7 @@ export function operationStatus(operation: StoredOperation, observed: ObservedRu
     workflowId,
     ...(startTime === undefined ? {} : { startTime }),
     ...(end === null ? {} : { completionTime: status?.completionTime ?? now }),
-    ...(progress === null ? kept(status) : tell(progress, troubles, nameIn(operation))),
+    ...(progress === null ? kept(status) : reported(progress, troubles, nameIn(operation))),
     conditions: conditionsOf(operation, observed).map((condition) => ({
       ...withTime(operation, condition, now),
       observedGeneration: metadata.generation ?? 0,
@@ -49,14 +49,14 @@ const kept = ({ vms, failures, waits, machineType }: OperationStatus = {}): Part
   ...(machineType === undefined ? {} : { machineType }),
 });
 
-function tell(
+function reported(
   progress: OperationProgress,
   troubles: readonly string[],
   nameOf: (key: string) => string,
 ): Partial<OperationStatus> {
   const { failed, inProgress, skipped, full } = progress;
   const { vms, machineType } = actionReport(progress);
-  const failures = failed.slice(-MAX_FAILURES_TOLD).map(({ vm, message, wasDown }) => ({
+  const failures = failed.slice(-MAX_FAILURES_LISTED).map(({ vm, message, wasDown }) => ({
     vm: nameOf(vm),
     message,
     ...(wasDown === true && { wasDown }),
@@ -65,7 +65,7 @@ function tell(
     ...skipped.map(({ message, isExcluded, count, vms }) => ({
       message,
       vms: count,
-      names: vms.slice(0, MAX_NAMES_TOLD).map(nameOf),
+      names: vms.slice(0, MAX_NAMES_LISTED).map(nameOf),
       ...(isExcluded ? { excluded: true as const } : {}),
     })),
     ...[...full, ...troubles].map((message) => ({ message: message.slice(0, MESSAGE_LENGTH) })),
@@ -73,9 +73,9 @@ function tell(
   return {
     vms,
     ...(machineType === undefined ? {} : { machineType }),
-    ...(inProgress.length === 0 ? {} : { inProgress: inProgress.slice(0, MAX_NAMES_TOLD).map(nameOf) }),
+    ...(inProgress.length === 0 ? {} : { inProgress: inProgress.slice(0, MAX_NAMES_LISTED).map(nameOf) }),
     ...(failures.length === 0 ? {} : { failures }),
-    ...(waits.length === 0 ? {} : { waits: waits.slice(0, MAX_WAITS_TOLD) }),
+    ...(waits.length === 0 ? {} : { waits: waits.slice(0, MAX_WAITS_LISTED) }),
   };
 }
 
@@ -103,12 +103,12 @@ function conditionsOf(operation: StoredOperation, { progress, end }: ObservedRun
     return [...outcome, { ...said, type: 'Progressing', status: 'False' }, paused];
   }
   const reason = progressingReason(operation, progress, paused.status === 'True');
-  const isHeld = reason === 'Paused';
+  const isPaused = reason === 'Paused';
   const said = { reason, message: progress === null ? 'no VM was started on' : actionReport(progress).numbers };
   return [
     { ...said, type: 'Ready', status: 'False' },
-    ...(isHeld ? [] : [{ ...said, type: 'Reconciling', status: 'True' } as const]),
-    { ...said, type: 'Progressing', status: isHeld ? 'False' : 'True' },
+    ...(isPaused ? [] : [{ ...said, type: 'Reconciling', status: 'True' } as const]),
+    { ...said, type: 'Progressing', status: isPaused ? 'False' : 'True' },
     paused,
   ];
 }

@@ -49,7 +49,7 @@ export interface Batch {
 }
 
 /** A batch as a plan is asked with it. Without its VMs, they were told before, with an earlier plan of the same run. */
-export type ToldBatch = Omit<Batch, 'vms'> & Partial<Pick<Batch, 'vms'>>;
+export type BatchInput = Omit<Batch, 'vms'> & Partial<Pick<Batch, 'vms'>>;
 
 /** How the update ended for one VM. */
 export interface UpdateOutcome {

@@ -45,7 +45,7 @@ const FAILURE_OF_ROLE = { Standby: 'FailedStandby', Surge: 'FailedSurge' } as co
 const FAILURE_OF_KIND: Partial<Record<string, FailureReason>> = {
   addFinalizer: 'FailedFinalizer',
   removeFinalizer: 'FailedFinalizer',
-  noteUid: 'FailedFinalizer',
+  recordUid: 'FailedFinalizer',
   create: 'FailedCreate',
   createReplicas: 'FailedCreate',
   deleteKeptDisks: 'FailedCreate',

@@ -14,7 +14,7 @@ export const HOUSEKEEPING = {
   removeLabels: 'FailedUnlabel',
   annotateRuns: 'FailedAnnotateRuns',
   clearNamedRemovals: 'FailedClearNamedRemovals',
-  unmarkKeptDisks: 'FailedUnmarkKeptDisks',
+  unlabelKeptDisks: 'FailedUnlabelKeptDisks',
   createRevision: 'FailedCreateRevision',
   deleteRevisions: 'FailedDeleteRevisions',
   lookAtCheck: 'FailedCheck',

@@ -8,8 +8,8 @@ import type { PoolStep } from './steps.ts';
 export function keptReplicas({
   metadata,
   spec: { replicas },
-  replicasLeftOut,
+  replicasOmitted,
 }: StoredVmOwner): Extract<PoolStep, { kind: 'keepReplicas' }>[] {
-  if (replicasLeftOut !== true || metadata.deletionTimestamp !== undefined) return [];
+  if (replicasOmitted !== true || metadata.deletionTimestamp !== undefined) return [];
   return [{ kind: 'keepReplicas', replicas, reason: `the spec has no replicas: the number stays ${replicas}` }];
 }

@@ -95,7 +95,7 @@ function unlessStalled(readiness: Readiness, status: Said, { deadlineSeconds }: 
   const housekeeping = conditionOf(status, 'HousekeepingFailure');
   const refusals = [
     conditionOf(status, 'ReplicaFailure'),
-    HOLDS_BACK.has(housekeeping?.reason ?? '') ? housekeeping : undefined,
+    BLOCKING_REASONS.has(housekeeping?.reason ?? '') ? housekeeping : undefined,
   ];
   const lasts = (since: string): boolean => Date.parse(now) - Date.parse(since) >= deadlineSeconds * 1000;
   const lasting = refusals.find((refusal) => lasts(refusal?.lastTransitionTime ?? now));
@@ -103,7 +103,7 @@ function unlessStalled(readiness: Readiness, status: Said, { deadlineSeconds }: 
 }
 
 /** Housekeeping without which a pool does not become what its spec says. */
-const HOLDS_BACK: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFailure'>>([
+const BLOCKING_REASONS: ReadonlySet<string> = new Set<ConditionReason<'HousekeepingFailure'>>([
   'FailedLabel',
   'FailedChangeMembers',
 ]);

@@ -3,7 +3,7 @@ export interface RefusedVms {
   /** The most recently refused VM comes last. */
   names: readonly string[];
   /** Whether they must wait: they are not tried now. */
-  isHeld: boolean;
+  isDelayed: boolean;
   /** Whatever refused them may refuse all others too: try them one at a time. */
   isGeneral?: boolean;
 }
@@ -12,18 +12,18 @@ export interface RefusedVms {
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Returns the items in the order to try them: refused items come last, and not while `isHeld`. If every item may be
+ * Returns the items in the order to try them: refused items come last, and not while `isDelayed`. If every item may be
  * refused, the first one is picked from anywhere among the others, each time from another place, so that a long row of
  * refused VMs holds up the rest no longer than a short one.
  */
 export function refusedLast<T>(items: readonly T[], nameOf: (item: T) => string, refused: RefusedVms | undefined): T[] {
-  const { names, isHeld, isGeneral = false } = refused ?? { names: [], isHeld: false };
+  const { names, isDelayed, isGeneral = false } = refused ?? { names: [], isDelayed: false };
   if (names.length === 0) return [...items];
   const rank = new Map(names.map((name, index) => [name, index]));
   const rankOf = (item: T): number | undefined => rank.get(nameOf(item));
   const others = items.filter((item) => rankOf(item) === undefined);
   const last = items.filter((item) => rankOf(item) !== undefined).sort((a, b) => rankOf(a)! - rankOf(b)!);
-  return [...(isGeneral ? anyFirst(others, names.length) : others), ...(isHeld ? [] : last)];
+  return [...(isGeneral ? anyFirst(others, names.length) : others), ...(isDelayed ? [] : last)];
 }
 
 function anyFirst<T>(items: readonly T[], turn: number): T[] {

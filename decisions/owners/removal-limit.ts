@@ -5,7 +5,7 @@ import { allowanceOf } from './failures.ts';
 import type { PlanInput } from './plan-input.ts';
 
 /** A member that takes longer to go holds up no other: its guest, a finalizer or KubeVirt may never let it go. */
-export const HOLDS_UP_MS = 120_000;
+export const BLOCKS_FOR_MS = 120_000;
 
 /** A member that was asked to go and is still there. */
 export interface Leaving {
@@ -23,8 +23,8 @@ export const leavingVms = (vms: readonly VmView[], vmiOf: VmiOf): Leaving[] =>
     .map((vm) => ({ name: vm.name, since: vm.leavingSince, isLost: vmiOf(vm)?.nodeLost === true }));
 
 /** Until when a leaving member holds the place of another, in milliseconds since the epoch; null if it holds none. */
-export function holdsUpUntil({ since, isLost }: Leaving, now: number): number | null {
-  const until = isLost || since === null ? null : since + HOLDS_UP_MS;
+export function blocksUntil({ since, isLost }: Leaving, now: number): number | null {
+  const until = isLost || since === null ? null : since + BLOCKS_FOR_MS;
   return until !== null && until > now ? until : null;
 }
 
@@ -32,7 +32,7 @@ type Limits = Pick<PlanInput, 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 
 /** How many more members a plan may ask to go, in addition to terminating ones. */
 export class RemovalLimit {
-  #places: number;
+  #remaining: number;
   #allowance: number;
   #freeAt: number | null = null;
   #turnedAway = 0;
@@ -40,35 +40,35 @@ export class RemovalLimit {
   constructor(leaving: readonly Leaving[], { inProgress, burst, backoffs, now }: Limits) {
     const names = new Set(inProgress.deleting);
     for (const one of leaving) {
-      const until = holdsUpUntil(one, now);
+      const until = blocksUntil(one, now);
       if (until === null) continue;
       names.add(one.name);
       this.#freeAt = earlier(this.#freeAt, until);
     }
-    this.#places = Math.max(burst - names.size, 0);
+    this.#remaining = Math.max(burst - names.size, 0);
     this.#allowance = allowanceOf({ backoffs, burst }, 'FailedDelete');
   }
 
   /** Returns which of these members are removed now. */
-  take<T>(members: readonly T[]): T[] {
-    const taken = this.again(members.slice(0, this.#places));
-    this.#places -= taken.length;
-    this.#turnedAway += members.length - taken.length;
-    return taken;
+  admit<T>(members: readonly T[]): T[] {
+    const admitted = this.again(members.slice(0, this.#remaining));
+    this.#remaining -= admitted.length;
+    this.#turnedAway += members.length - admitted.length;
+    return admitted;
   }
 
   /** Returns which of these members are released now: each takes a place, and a refusal is not one to delete. */
   release<T>(members: readonly T[]): T[] {
-    const released = members.slice(0, this.#places);
-    this.#places -= released.length;
+    const released = members.slice(0, this.#remaining);
+    this.#remaining -= released.length;
     return released;
   }
 
   /** Returns, of members that are already going, those to ask now. */
   again<T>(members: readonly T[]): T[] {
-    const taken = members.slice(0, this.#allowance);
-    this.#allowance -= taken.length;
-    return taken;
+    const admitted = members.slice(0, this.#allowance);
+    this.#allowance -= admitted.length;
+    return admitted;
   }
 
   /** How many are to go, and wait until others have gone. */

@@ -34,7 +34,7 @@ export type PoolStep =
   /** VMs that have come back from a backup without their owner. */
   | { kind: 'adopt'; vms: Target[]; role?: 'Standby'; reason: string }
   /** Notes on the pool or set which UID it has: after a restore, it continues. */
-  | { kind: 'noteUid'; reason: string }
+  | { kind: 'recordUid'; reason: string }
   /** Standby VMs that become replicas. */
   | { kind: 'promoteStandby'; vms: Target[]; reason: string }
   /** Standby VMs that are not in the state that the pool wants them in. */
@@ -51,7 +51,7 @@ export type PoolStep =
   /** The template is kept as a ControllerRevision, in case it changes. */
   | { kind: 'createRevision'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */
-  | { kind: 'annotateRuns'; vms: RunNote[]; reason: string }
+  | { kind: 'annotateRuns'; vms: RunRecord[]; reason: string }
   /** VMs that users wanted removed by name, and that the pool has no more. */
   | { kind: 'clearNamedRemovals'; vms: Member[]; reason: string }
   /**
@@ -67,7 +67,7 @@ export type PoolStep =
   /** Kept disks that won't be reused. `vm`: the VM that they wait for; `role`: what it will be. */
   | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }
   /** Claims that are no longer kept disks. */
-  | { kind: 'unmarkKeptDisks'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
+  | { kind: 'unlabelKeptDisks'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
   /** The check of the step that the rollout waits at is due. `at`: milliseconds since the epoch. */
   | { kind: 'lookAtCheck'; at: number; reason: string }
   /** Names of ControllerRevisions. */
@@ -86,7 +86,7 @@ export interface EvacuationTarget {
  * A note to write on a VM. `start`: UID of the newest VMI, if no VMI of the VM has run up to and including it; null
  * once the VM has run well.
  */
-export interface RunNote {
+export interface RunRecord {
   name: string;
   uid: string;
   /** The version in which the VM was seen to belong to the pool. */
@@ -105,7 +105,7 @@ export type RemovalCause =
   /** Users have asked for these VMs, by name, to be removed. */
   | { because: 'Named' }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
-  | { because: 'Marked' }
+  | { because: 'Annotated' }
   /** Their owner is deleted: a pool, or a set. */
   | { because: 'OwnerDeleted' }
   /** They have run to their end, and others take their places. */

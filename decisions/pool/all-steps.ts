@@ -1,4 +1,4 @@
-import { unmarkStep } from '../disks/reuse.ts';
+import { unlabelStep } from '../disks/reuse.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { drainSteps } from '../drain/pool-drain.ts';
 import type { HealingPlan } from '../healing/plan.ts';
@@ -43,7 +43,7 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
   if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
   steps.push(...decided.surge.steps);
-  if (healing.mark.length > 0) steps.push(markStep(healing.mark));
+  if (healing.runRecords.length > 0) steps.push(recordStep(healing.runRecords));
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) {
     const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
@@ -54,12 +54,12 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
   const whenIdle = (): PoolStep[] => {
     const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
     const tidied = batches.length === 0 ? tidyRevisions(context, rollout) : [];
-    return [...unmarkStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
+    return [...unlabelStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
   };
   return { steps, whenIdle };
 }
 
-const markStep = (vms: HealingPlan['mark']): PoolStep => ({
+const recordStep = (vms: HealingPlan['runRecords']): PoolStep => ({
   kind: 'annotateRuns',
   vms,
   reason: `note which of ${formatNames(vms.map(({ name }) => name))} have run`,

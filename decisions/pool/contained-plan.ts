@@ -36,7 +36,7 @@ function stalled(
   const known: Partial<PoolStatus> = pool.status ?? {};
   const conditions = stalledConditions(pool, reason, message, time);
   const replicas = vms.filter((vm) => isRegular(vm) && !vm.deleting).length;
-  const { mark: _, ...told } = healingAsItIs(healing ?? stateFrom(known.healing));
+  const { runRecords: _, ...rest } = healingAsItIs(healing ?? stateFrom(known.healing));
   const state = rollout ?? known.rollout ?? newRolloutState(known.updateRevision ?? '', time);
   return {
     steps: [],
@@ -69,7 +69,7 @@ function stalled(
       superseded: [],
       lost: [],
     },
-    healing: told,
+    healing: rest,
     requeueAt: now + AGAIN_MS,
   };
 }

@@ -32,7 +32,7 @@ export interface PoolContext
    * Whether the pool's members change, because a user asks for it or by a restore: until that has ended, the pool
    * begins nothing.
    */
-  isHeld: boolean;
+  isChangingMembers: boolean;
 }
 
 export function contextOf(given: PoolPlanInput): PoolContext {
@@ -53,7 +53,7 @@ export function contextOf(given: PoolPlanInput): PoolContext {
     removals: namedRemovals(pool.metadata.annotations),
     kept: keptByNumber(pool, keptClaims, (name) => isThere.has(name) || isVmNameTaken(name)),
     membership,
-    isHeld:
+    isChangingMembers:
       pool.metadata.deletionTimestamp === undefined &&
       (membershipChangeOf(pool) !== null || membership.steps.length > 0 || isRestoring(pool)),
   };

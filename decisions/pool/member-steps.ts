@@ -1,6 +1,6 @@
 import { stepsWithReuse } from '../disks/reuse.ts';
 import type { HealingPlan } from '../healing/plan.ts';
-import { cyclesOf, heldBack, toBeMade } from '../healing/state.ts';
+import { cyclesOf, reservedByHealing, toBeMade } from '../healing/state.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import type { PoolStep } from '../owners/steps.ts';
@@ -24,9 +24,9 @@ export function scalingOf(context: PoolContext, healing: Healing): ScalePlan {
   const { pendingCreates, pendingNonReplicas } = context.inBatches;
   const scale = {
     ...context,
-    held: new Set(heldBack(healing.state)),
+    reserved: new Set(reservedByHealing(healing.state)),
     pendingCreates,
-    pendingNonReplicas: new Set([...pendingNonReplicas, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
+    pendingNonReplicas: new Set([...pendingNonReplicas, ...reservedByHealing(cyclesOf(healing.state, 'Standby'))]),
     unhealthy: new Set(unhealthyVms(healing)),
     first: toBeMade(cyclesOf(healing.state)),
     firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),

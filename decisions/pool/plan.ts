@@ -50,7 +50,7 @@ export interface PoolPlan {
   /** Which VMs are to leave nodes that are drained, and how far they are; absent if there are none. */
   draining?: string;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost'>;
-  healing: Omit<HealingPlan, 'mark'>;
+  healing: Omit<HealingPlan, 'runRecords'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   requeueAt: number | null;
   /** The plan was made from the pool's status, which is newer than what its workflow knows; absent if not. */
@@ -68,11 +68,11 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const healing = healingOf(context, unverified);
   const returned = returnedVms(context);
   const restore = poolRestore(context);
-  const limits = withReturned(context.isHeld ? { ...context, burst: 0 } : context, returned);
+  const limits = withReturned(context.isChangingMembers ? { ...context, burst: 0 } : context, returned);
   const scaling = scalingOf(limits, healing);
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = leavingNames(context, scaling.steps);
-  const drain = drainOfPool(context, { leaving, updating: context.inBatches.held });
+  const drain = drainOfPool(context, { leaving, updating: context.inBatches.reserved });
   const older = olderContent(context);
   const rollout = rolloutOf(context, { healing, leaving, evacuating: evacuatingNames(drain), older });
   const surge = surgeOf(limits, healing, rollout, scaling.steps);
@@ -85,7 +85,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const status = poolStatus(context, { ...decided, failures, availability, judged: older.judged() });
   const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims(context, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
-  const { mark: _, ...told } = healing;
+  const { runRecords: _, ...healingReport } = healing;
   const plans = [
     drain,
     surge,
@@ -106,7 +106,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     ...(scaling.blocked === null ? {} : { blocked: scaling.blocked.message }),
     ...(drain.statuses.length === 0 ? {} : { draining: drainingMessage(drain.statuses) }),
     rollout: { state, phase, target, current, waits, superseded, lost },
-    healing: told,
+    healing: healingReport,
     requeueAt: requeueAtOf(context, scaling, plans, unverified !== null && isOver(state, unverified)),
   };
 }
@@ -144,11 +144,11 @@ function healingOf(context: PoolContext, unverified: string | null): HealingPlan
   const { pool, now } = context;
   const known = context.healing ?? stateFrom(pool.status?.healing);
   const state = withHealingRequest({ pool, isKnown: (context.healing ?? null) !== null, now }, known);
-  if (context.isHeld) return healingAsItIs(state);
+  if (context.isChangingMembers) return healingAsItIs(state);
   return planHealing({
     ...context,
     state,
-    busy: new Set([...busyNames(context), ...context.inBatches.held]),
+    busy: new Set([...busyNames(context), ...context.inBatches.reserved]),
     named: new Set(context.removals.vms.values()),
     unverified,
   });
@@ -179,7 +179,7 @@ function rolloutOf(context: PoolContext, { healing, leaving, evacuating, older }
     unlabelled: new Set(unlabelled),
     isHealed: (vm) => context.pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuating),
-    held: context.isHeld,
+    isChangingMembers: context.isChangingMembers,
     creationFailure: context.backoffs.FailedSurge?.failure ?? null,
     notBefore: context.batchesNotBefore,
   });
@@ -191,10 +191,10 @@ function requeueAtOf(
   { pool, now }: PoolContext,
   scaling: ScalePlan,
   plans: readonly { requeueAt: number | null }[],
-  isLeftToHealing: boolean,
+  isUpToHealing: boolean,
 ): number | null {
   if (pool.metadata.deletionTimestamp !== undefined) return scaling.requeueAt;
-  return isLeftToHealing ? now : [scaling, ...plans].map(({ requeueAt }) => requeueAt).reduce(earlier);
+  return isUpToHealing ? now : [scaling, ...plans].map(({ requeueAt }) => requeueAt).reduce(earlier);
 }
 
 function countsOf({ pool, vms, vmiOf }: PoolContext, { updatedReplicas = 0 }: PoolStatus): PoolCounts {

@@ -4,7 +4,7 @@ import type { ActEnd, BegunAct } from '../history/act.ts';
 import { formatNames } from '../lib/names.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 
-type Told = NonNullable<OwnerEvent['request']>;
+type ReportedRequest = NonNullable<OwnerEvent['request']>;
 type Handled = readonly HandledRequest[] | undefined;
 
 /** Events about the requests that the new status answers, and the stored one does not. `what`: such as `rollout`. */
@@ -21,23 +21,32 @@ const MOVED: Partial<Record<string, EventReason>> = {
 
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
   const { action, vms, by, outcome, message } = request;
-  const told = { request: { what, ...request } };
+  const about = { request: { what, ...request } };
   const reason = request.reason === undefined ? '' : ` (${request.reason})`;
   if (what === 'membership' && outcome === 'Done') {
     const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${reason}`;
-    return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...told };
+    return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...about };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
   const described = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
   const note = `${by} asked ${described}${reason}: ${message}`;
   return outcome === 'Done'
-    ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, ...told }
-    : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, ...told };
+    ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, ...about }
+    : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, ...about };
 }
 
 /** What `drover history` tells of a request: how `drover` calls it, of which VMs, by whom, and how it ended. */
-export function actOfRequest({ what, action, vms = [], by, at, reason, outcome, message }: Told): [BegunAct, ActEnd] {
-  const words = what === 'healing' ? `heal ${action}` : action;
-  const act = { action: action === '' ? `${what} request` : words, vms, requestedBy: by, time: at };
+export function actOfRequest({
+  what,
+  action,
+  vms = [],
+  by,
+  at,
+  reason,
+  outcome,
+  message,
+}: ReportedRequest): [BegunAct, ActEnd] {
+  const verb = what === 'healing' ? `heal ${action}` : action;
+  const act = { action: action === '' ? `${what} request` : verb, vms, requestedBy: by, time: at };
   return [act, { end: outcome, message: outcome === 'Done' ? reason : message }];
 }

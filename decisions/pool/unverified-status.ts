@@ -39,7 +39,7 @@ const NOTHING_DONE = {
   busy: new Set<string>(),
   evacuating: new Set<string>(),
   isHealed: () => false,
-  held: false,
+  isChangingMembers: false,
   notBefore: 0,
 };
 

@@ -1,6 +1,6 @@
 import { conditionOf } from '../../api/objects.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
-import { deferred, excluded, heldBack, NOTHING, type Need } from '../disruption/need.ts';
+import { deferred, excluded, blockedNeed, NOTHING, type Need } from '../disruption/need.ts';
 import { reasonsOf } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../health/availability.ts';
 import { revisionOf } from '../template/revision.ts';
@@ -41,8 +41,8 @@ export function powerNeed(action: PowerAction, context: PowerContext): Need {
 function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): Need {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return NOTHING;
-  const held = heldBack(vm, live);
-  if (held !== null) return held;
+  const blocked = blockedNeed(vm, live);
+  if (blocked !== null) return blocked;
   if (owner !== undefined && isRollingOut(owner)) return deferred(rollsOut(owner));
   // The next VMI would start from the spec that KubeVirt has observed.
   if (!vm.generationObserved) return deferred('KubeVirt has not observed its spec');
@@ -53,8 +53,8 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): Need {
 function migrateNeed(vm: VmView, { target, vmi, owner }: PowerContext): Need {
   const live = liveVmi(vmi);
   if (live === undefined || targetOfVmi('Migrate', live) !== target || !isMeantToRun(vm, live)) return NOTHING;
-  const held = heldBack(vm, live);
-  if (held !== null) return held;
+  const blocked = blockedNeed(vm, live);
+  if (blocked !== null) return blocked;
   if (owner !== undefined && isRollingOut(owner)) return deferred(rollsOut(owner));
   if (live.phase !== 'Running') return deferred(`its VMI is ${live.phase || 'about to start'}`);
   if (canBeMigrated(live)) return { need: 'act' };
@@ -68,8 +68,8 @@ function startNeed(vm: VmView, { vmi }: PowerContext): Need {
   // Under Manual, a VM that a user has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return deferred('it is stopping or restarting');
   if (isMeantToRun(vm, vmi)) return NOTHING;
-  const held = heldBack({ ...vm, optedOut: false }, undefined);
-  if (held !== null) return held;
+  const blocked = blockedNeed({ ...vm, optedOut: false }, undefined);
+  if (blocked !== null) return blocked;
   // KubeVirt refuses these.
   if (vm.runStrategy === 'Once') return excluded('its run strategy is Once, and it has run');
   if (vmi !== undefined && !isFinal(vmi)) return deferred('its last VMI has not stopped yet');
@@ -79,8 +79,8 @@ function startNeed(vm: VmView, { vmi }: PowerContext): Need {
 function stopNeed(vm: VmView, { vmi }: PowerContext): Need {
   if (!isMeantToRun(vm, vmi)) return NOTHING;
   const live = liveVmi(vmi);
-  const held = heldBack(vm, live);
-  if (held !== null) return held;
+  const blocked = blockedNeed(vm, live);
+  if (blocked !== null) return blocked;
   // KubeVirt refuses that.
   if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return deferred('it has no VMI yet');
   return { need: 'act' };
@@ -93,8 +93,8 @@ const KEEP_SPEC: ReadonlySet<string> = new Set(['Snapshot', 'Restore']);
 function patchNeed(vm: VmView): Need {
   const message = whyTemplated(vm.owner);
   if (message !== null) return excluded(message);
-  const held = reasonsOf(vm, undefined).find(({ kind }) => KEEP_SPEC.has(kind));
-  return held === undefined ? { need: 'act' } : deferred(held.message);
+  const blocked = reasonsOf(vm, undefined).find(({ kind }) => KEEP_SPEC.has(kind));
+  return blocked === undefined ? { need: 'act' } : deferred(blocked.message);
 }
 
 /** Computed once per pool, not once for each of its VMs. */

@@ -2,7 +2,7 @@ import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
 import { migrationCountsFrom, progressOfAttempt } from '../disruption/migration.ts';
 import { isAtRest, isMeantToRun, liveVmi } from '../health/availability.ts';
-import type { ChangeNeed } from '../views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { progressOfRestart } from '../vm-update/progress.ts';
@@ -65,29 +65,29 @@ export interface OutcomeInput {
 }
 
 /** Returns how it ended for a VM in progress; null if it has not. */
-export function outcomeOf(held: VmInProgress, input: OutcomeInput): PowerOutcome | null {
-  const { vm: key, uid, since, wasDown } = held;
+export function outcomeOf(begun: VmInProgress, input: OutcomeInput): PowerOutcome | null {
+  const { vm: key, uid, since, wasDown } = begun;
   const { action, snapshot, now } = input;
-  const told = { vm: key, since, ...(wasDown === true && { wasDown }) };
+  const base = { vm: key, since, ...(wasDown === true && { wasDown }) };
   const vm = snapshot.vmOf(key);
-  if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...told, end: 'Gone', message: 'it was deleted' };
-  const progress = PROGRESS[action](held, vm, input);
-  if ('end' in progress) return { ...told, ...progress };
-  return now < deadlineOf(held, input)
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { ...base, end: 'Gone', message: 'it was deleted' };
+  const progress = PROGRESS[action](begun, vm, input);
+  if ('end' in progress) return { ...base, ...progress };
+  return now < deadlineOf(begun, input)
     ? null
-    : { ...told, end: 'Failed', message: `${LATE[action]}: it waited for ${progress.waitsFor}` };
+    : { ...base, end: 'Failed', message: `${LATE[action]}: it waited for ${progress.waitsFor}` };
 }
 
 /** When the VM is late, in milliseconds since the epoch. */
-export function deadlineOf(held: VmInProgress, { action, snapshot, deadlineMs, now }: OutcomeInput): number {
-  const vm = snapshot.vmOf(held.vm);
+export function deadlineOf(begun: VmInProgress, { action, snapshot, deadlineMs, now }: OutcomeInput): number {
+  const vm = snapshot.vmOf(begun.vm);
   const own = vm && snapshot.vmiOf(vm);
   if (action === 'Migrate') {
-    const isBegun = own?.evacuation?.attempt === held.migration;
-    return (own && isBegun ? migrationCountsFrom(own, held.since, deadlineMs, now) : held.since) + deadlineMs;
+    const isBegun = own?.evacuation?.attempt === begun.migration;
+    return (own && isBegun ? migrationCountsFrom(own, begun.since, deadlineMs, now) : begun.since) + deadlineMs;
   }
-  const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === held.vmi;
-  return countsFrom(held, vm, own, isOld) + deadlineMs;
+  const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === begun.vmi;
+  return countsFrom(begun, vm, own, isOld) + deadlineMs;
 }
 
 type Progress = Pick<PowerOutcome, 'end' | 'message' | 'need'> | { waitsFor: string };
@@ -100,10 +100,10 @@ const LATE: Record<PowerAction, string> = {
   Patch: 'not changed in time',
 };
 
-const PROGRESS: Record<PowerAction, (held: VmInProgress, vm: VmView, input: OutcomeInput) => Progress> = {
+const PROGRESS: Record<PowerAction, (begun: VmInProgress, vm: VmView, input: OutcomeInput) => Progress> = {
   Start: progressOfStart,
   Restart: progressOfStart,
-  Stop: (_held, vm, { snapshot }) => progressOfStop(vm, snapshot.vmiOf(vm)),
+  Stop: (_begun, vm, { snapshot }) => progressOfStop(vm, snapshot.vmiOf(vm)),
   Migrate: progressOfMigration,
   Patch: progressOfChange,
 };
@@ -111,12 +111,12 @@ const PROGRESS: Record<PowerAction, (held: VmInProgress, vm: VmView, input: Outc
 const STOPPING = { waitsFor: 'its VMI to stop' };
 
 /** Of a VM that was started or restarted. */
-function progressOfStart(held: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
+function progressOfStart(begun: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
   if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', message: 'it was stopped' } : STOPPING;
-  const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== held.vmi;
+  const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== begun.vmi;
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
   if (progress.state === 'waiting') return { waitsFor: progress.for };
   const live = liveVmi(vmi);
@@ -125,32 +125,32 @@ function progressOfStart(held: VmInProgress, vm: VmView, { action, snapshot, ver
   return verified.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', message: verified.message };
 }
 
-function progressOfMigration(held: VmInProgress, vm: VmView, { snapshot, now }: OutcomeInput): Progress {
+function progressOfMigration(begun: VmInProgress, vm: VmView, { snapshot, now }: OutcomeInput): Progress {
   const live = liveVmi(snapshot.vmiOf(vm));
-  if (live === undefined || live.uid !== held.vmi) return { end: 'Gone', message: 'it was stopped or restarted' };
+  if (live === undefined || live.uid !== begun.vmi) return { end: 'Gone', message: 'it was stopped or restarted' };
   const { evacuation, pod, ready, whyNotReady } = live;
-  const moved = pod !== (held.pod ?? null);
-  const isUnderWay = evacuation?.attempt === held.migration && evacuation?.state === 'Unfinished';
+  const moved = pod !== (begun.pod ?? null);
+  const isUnderWay = evacuation?.attempt === begun.migration && evacuation?.state === 'Unfinished';
   if (moved && !isUnderWay)
-    return ready || held.wasDown === true
+    return ready || begun.wasDown === true
       ? { end: ACTION_LABELS.Migrate.done }
       : { waitsFor: `its VMI to be ready${whyNotReady === null ? '' : ` (${whyNotReady})`}` };
-  const progress = progressOfAttempt(live, held.migration ?? 1, now);
+  const progress = progressOfAttempt(live, begun.migration ?? 1, now);
   return progress.state === 'failed' ? { end: 'Failed', message: progress.message } : { waitsFor: progress.for };
 }
 
 /** Done once KubeVirt has seen it or, if the VM was to be restarted for it, once it has come up. */
-function progressOfChange(held: VmInProgress, vm: VmView, input: OutcomeInput): Progress {
-  const note = vm.changes.find(({ id }) => id === input.by);
-  const isRestarted = note?.vmi !== undefined;
-  const up = isRestarted ? progressOfStart({ ...held, vmi: note.vmi! }, vm, input) : null;
+function progressOfChange(begun: VmInProgress, vm: VmView, input: OutcomeInput): Progress {
+  const record = vm.changes.find(({ id }) => id === input.by);
+  const isRestarted = record?.vmi !== undefined;
+  const up = isRestarted ? progressOfStart({ ...begun, vmi: record.vmi! }, vm, input) : null;
   // Of a VM that a user has stopped, the next VMI has it.
   if (up !== null && (!('end' in up) || up.end === 'Failed')) return up;
   // Of a VM that is stopped, KubeVirt says nothing.
   const isRunning = liveVmi(input.snapshot.vmiOf(vm)) !== undefined;
   if (isRunning && !vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
-  if (note?.kept !== undefined) return { end: 'Left', message: note.kept };
-  const need = isRestarted ? 'Nothing' : (note?.need ?? 'Nothing');
+  if (record?.kept !== undefined) return { end: 'Left', message: record.kept };
+  const need = isRestarted ? 'Nothing' : (record?.need ?? 'Nothing');
   return { end: ACTION_LABELS.Patch.done, ...(need === 'Nothing' ? {} : { need }) };
 }
 

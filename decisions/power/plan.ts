@@ -41,7 +41,7 @@ export interface PowerPlanInput {
   /** Whether VMs that are changed may be restarted for that. */
   restarts?: boolean;
   /** Whether more VMs may be taken. */
-  takes: boolean;
+  mayStart: boolean;
   /** They are taken only inside one of these. */
   windows?: readonly MaintenanceWindow[];
   /** Which of them are taken first; scattered if absent. */
@@ -51,7 +51,7 @@ export interface PowerPlanInput {
 }
 
 export interface PowerPlan {
-  take: TakenVm[];
+  admitted: AdmittedVm[];
   /**
    * How many VMs something is still to be done to, without those in progress. Includes those in `take`, excludes VMs
    * that are left as they are.
@@ -65,23 +65,23 @@ export interface PowerPlan {
 }
 
 /** A VM that may be acted on now. */
-export type TakenVm = Omit<VmInProgress, 'since'>;
+export type AdmittedVm = Omit<VmInProgress, 'since'>;
 
 /** Picks the next VMs: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, snapshot, inProgress, takes, atOnce, restarts = false, windows = [], now } = input;
+  const { action, chosen, snapshot, inProgress, mayStart, atOnce, restarts = false, windows = [], now } = input;
   const { free, open, skipped } = openVms(input);
-  if (!takes || open === 0) return { take: [], full: [], open, skipped, opensAt: null };
+  if (!mayStart || open === 0) return { admitted: [], full: [], open, skipped, opensAt: null };
   const window = windowAt(windows, now);
   if (!window.open) {
     const full = [whyClosed(window, windows, 'spec.windows')];
-    return { take: [], full, open, skipped, opensAt: window.next };
+    return { admitted: [], full, open, skipped, opensAt: window.next };
   }
   // A user who asks for a start or a stop asks for no availability.
   const keepsAvailable = isAboutVmi(action) || restarts;
   const { counted = new CountedVms(chosen, snapshot) } = input;
-  const room = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
-  return { ...takeVms(input, inOrder(free, room, input), room), open, skipped, opensAt: null };
+  const budget = new RunBudget({ keepsAvailable, counted, snapshot, inProgress, most: atOnce, now });
+  return { ...admitVms(input, inOrder(free, budget, input), budget), open, skipped, opensAt: null };
 }
 
 /**
@@ -114,33 +114,34 @@ function needOf({ action, snapshot, whyExcluded }: PowerPlanInput, target: strin
 }
 
 /** Takes these VMs while there is room, and says which limits are reached. */
-export function takeVms(
+export function admitVms(
   { action, snapshot }: Pick<PowerPlanInput, 'action' | 'snapshot'>,
   ordered: Iterable<VmView>,
-  room: RunBudget,
-): Pick<PowerPlan, 'take' | 'full'> {
+  budget: RunBudget,
+): Pick<PowerPlan, 'admitted' | 'full'> {
   const full = new Set<string>();
-  const take: PowerPlan['take'] = [];
+  const admitted: PowerPlan['admitted'] = [];
   for (const vm of ordered) {
-    const message = room.whyNot(vm);
+    const message = budget.whyNot(vm);
     if (message === null) {
       const live = liveVmi(snapshot.vmiOf(vm));
-      take.push({
+      admitted.push({
         vm: namespacedName(vm),
         uid: vm.uid,
         ...(live !== undefined && { vmi: live.uid }),
         ...(action === 'Start' || action === 'Migrate' ? {} : graceOf(live)),
         ...(action === 'Migrate' && live !== undefined ? migrationOf(live) : {}),
-        ...(room.counts(vm) && { wasDown: true }),
+        ...(budget.counts(vm) && { wasDown: true }),
       });
-      room.take(vm);
+      budget.charge(vm);
     } else if (!full.has(message)) full.add(full.size < MAX_FULL_BUDGETS ? message : 'other pools are full too');
   }
-  if (full.size > 0 && room.downByThemselves.length > 0) full.add(`${formatNames(room.downByThemselves)} not ready`);
-  return { take, full: [...full] };
+  if (full.size > 0 && budget.downByThemselves.length > 0)
+    full.add(`${formatNames(budget.downByThemselves)} not ready`);
+  return { admitted, full: [...full] };
 }
 
-const migrationOf = ({ pod, evacuation }: VmiView): Pick<TakenVm, 'pod' | 'migration'> => ({
+const migrationOf = ({ pod, evacuation }: VmiView): Pick<AdmittedVm, 'pod' | 'migration'> => ({
   ...(pod === null ? {} : { pod }),
   migration: (evacuation?.attempt ?? 0) + 1,
 });
@@ -151,10 +152,10 @@ const migrationOf = ({ pod, evacuation }: VmiView): Pick<TakenVm, 'pod' | 'migra
  */
 function inOrder(
   free: readonly VmView[],
-  room: RunBudget,
+  budget: RunBudget,
   { chosen, order }: Pick<PowerPlanInput, 'chosen' | 'order'>,
 ): VmView[] {
-  const ranks = new Map(free.map((vm) => [vm, [room.counts(vm) ? 0 : 1, ...policyRank(vm, order)]]));
+  const ranks = new Map(free.map((vm) => [vm, [budget.counts(vm) ? 0 : 1, ...policyRank(vm, order)]]));
   const scattered = new Map(free.map((vm) => [vm, chosen.get(namespacedName(vm))!]));
   return free.toSorted(
     (a, b) => compareRanks(ranks.get(a)!, ranks.get(b)!) || (scattered.get(a)! < scattered.get(b)! ? -1 : 1),

@@ -1,6 +1,6 @@
 import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatVms } from '../runs/report.ts';
-import type { ChangeNeed } from '../views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
 /**
@@ -87,8 +87,8 @@ const formatNeeds = (needs: Needs): string =>
     .join('');
 
 function formatEnd({ action, done, chosen, failed, open, skipped, needs }: PowerProgress, doneAs: string): string {
-  const left = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
-  const rest = chosen - done.length - failed.length - left;
+  const waiting = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
+  const rest = chosen - done.length - failed.length - waiting;
   const others = rest === 0 ? '' : `; nothing to do for ${rest}: ${NOTHING_TO_DO[action]}`;
   return `${done.length} of ${formatVms(chosen)} ${doneAs}${formatNeeds(needs)}${others}`;
 }

@@ -1,15 +1,15 @@
-import type { PowerNote } from '../views/annotations/power-note.ts';
+import type { PowerRecord } from '../views/annotations/power-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { VmInProgress } from './outcome.ts';
 
 /** Returns what is to be noted on the VM, as it is now. */
-export const noteOf = (
-  act: Pick<PowerNote, 'by' | 'turn'>,
+export const newPowerRecord = (
+  act: Pick<PowerRecord, 'by' | 'turn'>,
   { since, graceMs, wasDown, pod, migration }: VmInProgress,
   { generation, notReadySince }: VmView,
   vmi: VmiView | undefined,
-): PowerNote => ({
+): PowerRecord => ({
   ...act,
   since,
   ...(graceMs !== undefined && { graceMs }),
@@ -26,16 +26,16 @@ export const noteOf = (
  * KubeVirt starts and stops VMs by their specs, or by requests in their statuses; and a VM that has run since has
  * another VMI, or another time of its readiness.
  */
-export const isUntouched = (note: PowerNote, vm: VmView, vmi: VmiView | undefined): boolean =>
-  note.migration === undefined ? isAsNoted(note, vm, vmi) : isInItsPod(note, vmi);
+export const isUntouched = (record: PowerRecord, vm: VmView, vmi: VmiView | undefined): boolean =>
+  record.migration === undefined ? isAsRecorded(record, vm, vmi) : isInItsPod(record, vmi);
 
-const isAsNoted = (note: PowerNote, vm: VmView, vmi: VmiView | undefined): boolean =>
-  note.generation === vm.generation &&
+const isAsRecorded = (record: PowerRecord, vm: VmView, vmi: VmiView | undefined): boolean =>
+  record.generation === vm.generation &&
   !vm.changingState &&
-  note.vmi === vmi?.uid &&
+  record.vmi === vmi?.uid &&
   vmi?.deleting !== true &&
-  (vmi !== undefined || note.notReadySince === vm.notReadySince);
+  (vmi !== undefined || record.notReadySince === vm.notReadySince);
 
 /** A VMI that is in its pod still, and of which no such migration was made, has not been migrated. */
-const isInItsPod = ({ vmi: uid, pod, migration = 0 }: PowerNote, vmi: VmiView | undefined): boolean =>
+const isInItsPod = ({ vmi: uid, pod, migration = 0 }: PowerRecord, vmi: VmiView | undefined): boolean =>
   vmi !== undefined && vmi.uid === uid && vmi.pod === pod && (vmi.evacuation?.attempt ?? 0) < migration;

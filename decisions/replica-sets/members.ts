@@ -30,25 +30,25 @@ export interface MembersInput {
    * `strict`: a replica holds its place until it is gone, or is no longer the set's. `eager`: only while it is known to
    * run or start.
    */
-  places: 'strict' | 'eager';
+  counting: 'strict' | 'eager';
 }
 
-export function membersOf({ set, replicas, uncontrolled, places }: MembersInput): Members {
+export function membersOf({ set, replicas, uncontrolled, counting }: MembersInput): Members {
   const matches = ({ labels }: Replica): boolean => matchesLabels(set.spec.selector, labels);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   // A member that has ended, and has no controller, is of no use to an eager set.
-  const isOfUse = (one: Replica): boolean => places === 'strict' || !(one.hasEnded || one.isUnknown);
+  const isOfUse = (one: Replica): boolean => counting === 'strict' || !(one.hasEnded || one.isUnknown);
   const orphans = isDeleted ? [] : uncontrolled.filter((one) => !one.deleting && matches(one) && isOfUse(one));
-  const mine = replicas.filter((one) => !one.deleting && matches(one));
-  const active = mine.filter((one) => !one.hasEnded && (places === 'strict' || !one.isUnknown));
+  const matching = replicas.filter((one) => !one.deleting && matches(one));
+  const active = matching.filter((one) => !one.hasEnded && (counting === 'strict' || !one.isUnknown));
   const names = namesOf([...replicas, ...orphans]);
   return {
     unmatched: replicas.filter((one) => !one.deleting && !matches(one)),
     orphans,
-    ended: mine.filter(({ hasEnded }) => hasEnded),
-    unknown: mine.filter(({ isUnknown }) => isUnknown),
+    ended: matching.filter(({ hasEnded }) => hasEnded),
+    unknown: matching.filter(({ isUnknown }) => isUnknown),
     active,
-    present: places === 'strict' ? names : namesOf([...active, ...orphans]),
+    present: counting === 'strict' ? names : namesOf([...active, ...orphans]),
     names,
   };
 }

@@ -36,7 +36,7 @@ import { removalOrder } from './removal-order.ts';
 import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
 import { setRestore } from './restore.ts';
 import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
-import { isToRun, replicaSetStatus, WORDS } from './status.ts';
+import { isToRun, replicaSetStatus, MEMBER_NOUNS } from './status.ts';
 
 /** What to do next for a set, each step with a reason for users to read. */
 export type ReplicaSetStep =
@@ -78,7 +78,7 @@ export function planReplicaSet({ uncontrolled, vmiOf, sets, otherVms, ...input }
   const replica = (vm: VmView): Replica => replicaOfVm(vm, vmiOf(vm), minReadyMsOf(input.set));
   return planSet({
     ...input,
-    places: 'strict',
+    counting: 'strict',
     replicas: input.vms.map(replica),
     uncontrolled: uncontrolled.map(replica),
     overlaps: overlapsOf(input.set, sets, othersAmongVms(otherVms)),
@@ -93,7 +93,7 @@ export function planVmiSet({ vmis, uncontrolled, sets, otherVms, otherVmis, ...i
   const { starts, requeueAt } = failedStarts({ ...input, vmis, before: input.starts, specHash: startHash(input.set) });
   return planSet({
     ...input,
-    places: 'eager',
+    counting: 'eager',
     vms: [],
     replicas: vmis.map(replica),
     uncontrolled: uncontrolled.map(replica),
@@ -114,14 +114,14 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
-  const stepsOf = (given: SetInput, room: RemovalLimit): ReplicaSetStep[] =>
-    isDeleted ? planEnd(endOf(given), room) : planMembers({ ...given, uncertain }, members, room);
-  const room = roomIn(input);
-  const steps = [...withoutDelayed(input, keptReplicas(set)), ...stepsOf(input, room)];
+  const stepsOf = (given: SetInput, limit: RemovalLimit): ReplicaSetStep[] =>
+    isDeleted ? planEnd(endOf(given), limit) : planMembers({ ...given, uncertain }, members, limit);
+  const limit = removalLimitIn(input);
+  const steps = [...withoutDelayed(input, keptReplicas(set)), ...stepsOf(input, limit)];
   const starts = startsAfter(input, steps);
   const stepsWithout = (backoffs: Backoffs): ReplicaSetStep[] => {
     const unlimited = { ...input, backoffs, burst: Infinity, starts: null };
-    return stepsOf(unlimited, roomIn(unlimited));
+    return stepsOf(unlimited, removalLimitIn(unlimited));
   };
   const failures = openFailures(input, stepsWithout, () => keptReplicas(set));
   const notStarted = isDeleted ? null : startFailure(starts);
@@ -133,7 +133,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
     members,
     restore,
     availability,
-    waiting: room.waiting,
+    waiting: limit.waiting,
     failures: notStarted === null ? failures : [...failures, notStarted],
     now: new Date(now).toISOString(),
   });
@@ -153,7 +153,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
     starts,
     // What is due already waits for something else than the time.
     requeueAt: earliestAfter(now, [
-      room.requeueAt,
+      limit.requeueAt,
       restore.until,
       ...(isDeleted ? [] : [availability.requeueAt, input.startsRequeueAt, retryAt(starts, members, set)]),
     ]),
@@ -175,24 +175,24 @@ const endOf = (input: SetInput) => ({
   lost: new Set(input.replicas.filter(({ isLost }) => isLost).map(nameOf)),
 });
 
-const roomIn = (input: SetInput): RemovalLimit =>
+const removalLimitIn = (input: SetInput): RemovalLimit =>
   new RemovalLimit(
     input.replicas.filter(({ deleting }) => deleting).map(({ leavingSince: since, ...one }) => ({ ...one, since })),
     input,
   );
 
-function planMembers(input: SetInput, members: Members, room: RemovalLimit): ReplicaSetStep[] {
+function planMembers(input: SetInput, members: Members, limit: RemovalLimit): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
     return !mayTry(input, 'FailedFinalizer')
       ? []
-      : [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
+      : [{ kind: 'addFinalizer', reason: `the set must not go before its ${MEMBER_NOUNS[input.counting]}` }];
   const all =
     input.set.spec.paused === true || isRestoring(input.set)
       ? [release, adopt]
       : [release, adopt, removeEnded, make, scaleIn];
   const steps: ReplicaSetStep[] = [];
   // Each counts what those before it begin.
-  for (const plan of all) steps.push(...plan(begun(input, steps), members, room));
+  for (const plan of all) steps.push(...plan(begun(input, steps), members, limit));
   return [...steps, ...setRestore(input, members).steps];
 }
 
@@ -207,9 +207,9 @@ function begun({ inProgress: { creating, deleting }, ...input }: SetInput, steps
   return { ...input, inProgress: { creating: [...creating, ...come], deleting: [...deleting, ...leave] } };
 }
 
-function release(input: SetInput, { unmatched }: Members, room: RemovalLimit): ReplicaSetStep[] {
+function release(input: SetInput, { unmatched }: Members, limit: RemovalLimit): ReplicaSetStep[] {
   const tried = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
-  const chosen = room.release(tried);
+  const chosen = limit.release(tried);
   const reason = `release ${vmNames(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'Unmatched', reason }];
 }
@@ -234,8 +234,8 @@ const free = (
     refusedOf(input, failure),
   );
 
-function removeEnded(input: SetInput, { ended }: Members, room: RemovalLimit): ReplicaSetStep[] {
-  const chosen = room.take(free(ended, 'FailedDelete', input));
+function removeEnded(input: SetInput, { ended }: Members, limit: RemovalLimit): ReplicaSetStep[] {
+  const chosen = limit.admit(free(ended, 'FailedDelete', input));
   return deletion(chosen, false, 'Ended', 'they have run to their end');
 }
 
@@ -246,23 +246,23 @@ function removeEnded(input: SetInput, { ended }: Members, room: RemovalLimit): R
 function make(input: SetInput, { present, names: known }: Members): ReplicaSetStep[] {
   const { set, inProgress, uncertain, burst, isVmNameTaken, starts, now } = input;
   const { name, uid } = set.metadata;
-  const held = new Set([...present, ...inProgress.creating]);
-  const missing = set.spec.replicas - held.size;
-  const again = uncertain.filter((one) => !held.has(one)).slice(0, Math.max(missing, 0));
+  const reserved = new Set([...present, ...inProgress.creating]);
+  const missing = set.spec.replicas - reserved.size;
+  const again = uncertain.filter((one) => !reserved.has(one)).slice(0, Math.max(missing, 0));
   const isTaken = (one: string): boolean =>
-    held.has(one) || known.has(one) || uncertain.includes(one) || isVmNameTaken(one);
+    reserved.has(one) || known.has(one) || uncertain.includes(one) || isVmNameTaken(one);
   const refused = refusedOf(input, 'FailedCreate');
   const allowance = allowanceOf(input, 'FailedCreate');
-  const room = Math.min(missing, allowance, burst - inProgress.creating.length, startsAllowed(starts, now));
+  const remaining = Math.min(missing, allowance, burst - inProgress.creating.length, startsAllowed(starts, now));
   // Refused names keep their places, and no other name waits for them.
-  const enough = Math.min(missing - again.length, room + (refused?.names.length ?? 0));
-  const names = [...again, ...freeNames({ name, uid }, room <= 0 ? 0 : enough, isTaken)];
-  const chosen = refusedLast(names, (one) => one, refused).slice(0, Math.max(room, 0));
+  const enough = Math.min(missing - again.length, remaining + (refused?.names.length ?? 0));
+  const names = [...again, ...freeNames({ name, uid }, remaining <= 0 ? 0 : enough, isTaken)];
+  const chosen = refusedLast(names, (one) => one, refused).slice(0, Math.max(remaining, 0));
   const reason = `create ${formatNames(chosen)}: ${missing} missing of ${set.spec.replicas}`;
   return chosen.length === 0 ? [] : [{ kind: 'createReplicas', names: chosen, reason }];
 }
 
-function scaleIn(input: SetInput, { active }: Members, room: RemovalLimit): ReplicaSetStep[] {
+function scaleIn(input: SetInput, { active }: Members, limit: RemovalLimit): ReplicaSetStep[] {
   const { set, inProgress } = input;
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;
@@ -271,6 +271,6 @@ function scaleIn(input: SetInput, { active }: Members, room: RemovalLimit): Repl
   const leaving = removalOrder(staying)
     .slice(0, excess)
     .filter(({ name }) => !inProgress.creating.includes(name));
-  const chosen = room.take(free(leaving, 'FailedDelete', input));
+  const chosen = limit.admit(free(leaving, 'FailedDelete', input));
   return deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`);
 }

@@ -7,7 +7,7 @@ import {
   type MaybeAvailable,
 } from '../health/availability.ts';
 import type { Leaver } from '../owners/steps.ts';
-import { holdOf } from '../owners/terminating.ts';
+import { deletionBlockedBy } from '../owners/terminating.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 
@@ -21,7 +21,7 @@ export interface Replica extends Leaver, MaybeAvailable {
   /** Since when it is terminating, in milliseconds since the epoch; null if it is not. */
   leavingSince: number | null;
   /** What keeps it while it is being deleted, if that is known: finalizers of others. */
-  heldBy: string | null;
+  blockedBy: string | null;
   /** Its node does not answer. */
   isLost: boolean;
   /** It is unknown whether it runs, or will. */
@@ -45,7 +45,7 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   createdAt: vm.createdAt,
   hasEnded: vmHasEnded(vm, vmi),
   leavingSince: vm.leavingSince,
-  heldBy: holdOf(vm, vmi),
+  blockedBy: deletionBlockedBy(vm, vmi),
   isLost: vmi?.nodeLost === true,
   isUnknown: vmi?.nodeLost === true && !isKnownToHaveEnded(vmi),
   isReady: isReady(vm, vmi),
@@ -73,7 +73,7 @@ export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
     createdAt: vmi.createdAt,
     hasEnded: hasEnded(vmi),
     leavingSince: vmi.deletingSince,
-    heldBy: vmi.heldBy,
+    blockedBy: vmi.blockedBy,
     isLost: vmi.nodeLost,
     isUnknown,
     isReady: ready,

@@ -4,7 +4,7 @@ import type { PlanInput } from '../owners/plan-input.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 
-type Given = Pick<MembersInput, 'set' | 'replicas' | 'places'> & Pick<PlanInput, 'now' | 'backoffs'>;
+type Given = Pick<MembersInput, 'set' | 'replicas' | 'counting'> & Pick<PlanInput, 'now' | 'backoffs'>;
 
 /** Returns how far the restore of a set has come. Its members come back by its selector. */
 export function setRestore({ set, replicas, ...given }: Given, { orphans, active }: Members): Restore {
@@ -24,7 +24,7 @@ export function setRestoring(
 ): UntimedCondition<'Restoring'>[] {
   if (until === null || !isRestoring(set)) return [];
   const kind = what === 'VMs' ? 'vmrs' : 'dvmirs';
-  const words = { there: active.length, replicas: set.spec.replicas, what, until };
-  const message = waitingFor(`${kind} ${set.metadata.name}`, words);
+  const counts = { there: active.length, replicas: set.spec.replicas, what, until };
+  const message = waitingFor(`${kind} ${set.metadata.name}`, counts);
   return [{ type: 'Restoring', status: 'True', reason: 'WaitingForMembers', message }];
 }

@@ -33,7 +33,7 @@ export interface FailedStarts {
 export const startDelayMs = (inARow: number): number => (inARow === 1 ? 0 : delayMs(inARow - 1));
 
 /** Whether VMIs that are missing wait. */
-const isHeld = ({ inARow }: FailedStarts): boolean => inARow > 1;
+const isDelayed = ({ inARow }: FailedStarts): boolean => inARow > 1;
 
 /** From when on VMIs must have been made for their failure to be the next; the API server counts in whole seconds. */
 const nextFrom = ({ seenAt, inARow }: FailedStarts): number =>
@@ -87,7 +87,7 @@ const hasFailedToStart = (vmi: VmiView, leastMs: number): boolean =>
 
 /** How many of the missing VMIs may be made now: one at a time while starts fail again and again. */
 export const startsAllowed = (starts: FailedStarts | null, now: number): number => {
-  if (starts === null || !isHeld(starts)) return Infinity;
+  if (starts === null || !isDelayed(starts)) return Infinity;
   return now < starts.retryAt ? 0 : 1;
 };
 
@@ -99,7 +99,7 @@ export const afterStart = (starts: FailedStarts, now: number): FailedStarts => (
 
 /** Says what the set waits for; null if nothing. */
 export function startFailure(starts: FailedStarts | null): Failure | null {
-  if (starts === null || !isHeld(starts)) return null;
+  if (starts === null || !isDelayed(starts)) return null;
   const { inARow, since, retryAt, vmi, message } = starts;
   const because = message === null ? '' : ` (${message})`;
   return {

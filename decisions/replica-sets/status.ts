@@ -19,13 +19,13 @@ import { setRestoring } from './restore.ts';
 
 /** How long a refusal may last before it counts as not passing by itself, as in a pool. */
 const REFUSAL_SECONDS = DEFAULT_ROLLOUT.progressDeadlineSeconds;
-export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;
-const PLACE_OF_GOING = { strict: 'in their places until they are gone', eager: 'replaced' };
-const PLACE_OF_UNKNOWN = {
+export const MEMBER_NOUNS = { strict: 'VMs', eager: 'VMIs' } as const;
+const TERMINATING_COUNTS = { strict: 'in their places until they are gone', eager: 'replaced' };
+const UNKNOWN_COUNTS = {
   strict: 'in their places until they are deleted or the nodes are back',
   eager: 'replaced',
 };
-interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
+interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'counting'> {
   members: Members;
   availability: Availability;
   /** How many are to be deleted, and wait until others have gone. */
@@ -38,25 +38,25 @@ interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 
 }
 
 export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus {
-  const { set, replicas, places, members, availability, failures, overlaps, now } = input;
+  const { set, replicas, counting, members, availability, failures, overlaps, now } = input;
   const { active, ended, unmatched } = members;
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  const shared = isDeleted ? null : overlapping(overlaps, WORDS[places]);
+  const shared = isDeleted ? null : overlapping(overlaps, MEMBER_NOUNS[counting]);
   const status: ReplicaSetStatus = {
     observedGeneration: set.metadata.generation ?? 0,
     desiredReplicas: set.spec.replicas,
-    replicas: places === 'eager' ? active.length : replicas.length - ended.length - unmatched.length,
+    replicas: counting === 'eager' ? active.length : replicas.length - ended.length - unmatched.length,
     readyReplicas: active.filter(({ isReady }) => isReady).length,
     availableReplicas: availability.available,
     labelSelector: selectorText(set.spec.selector),
     conditions: [
       ...conditionsOfOthers(set),
       ...[
-        availableWhile(set, availability, availability.available >= set.spec.replicas, WORDS[places]),
+        availableWhile(set, availability, availability.available >= set.spec.replicas, MEMBER_NOUNS[counting]),
         progressing(input),
         paused(set),
         ...(shared === null ? [] : [shared]),
-        ...setRestoring(set, WORDS[places], members, input.restore),
+        ...setRestoring(set, MEMBER_NOUNS[counting], members, input.restore),
       ].map((condition): Condition => withTime(set, condition, now)),
       ...replicaFailure(failures),
       ...housekeepingFailure(failures, now),
@@ -79,7 +79,7 @@ function progressing({
   set,
   replicas: all,
   members,
-  places,
+  counting,
   waiting,
 }: ReplicaSetStatusInput): UntimedCondition<'Progressing'> {
   const { replicas, paused: isPaused } = set.spec;
@@ -88,15 +88,15 @@ function progressing({
   if (set.metadata.deletionTimestamp !== undefined)
     return { type: 'Progressing', status: 'True', reason: 'Deleting', message: deletion(set, all, waiting) };
   const sentences = [
-    `${active.length} of ${replicas} ${WORDS[places]} exist`,
+    `${active.length} of ${replicas} ${MEMBER_NOUNS[counting]} exist`,
     ...(going.length === 0
       ? []
-      : [`${vmNames(going)} being deleted, and ${PLACE_OF_GOING[places]}`, ...formatTerminating(going)]),
+      : [`${vmNames(going)} being deleted, and ${TERMINATING_COUNTS[counting]}`, ...formatTerminating(going)]),
     ...formatWaiting(waiting),
     ...(unknown.length === 0
       ? []
-      : [`on nodes that do not answer, and ${PLACE_OF_UNKNOWN[places]}: ${vmNames(unknown)}`]),
-    ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${vmNames(ended)}`]),
+      : [`on nodes that do not answer, and ${UNKNOWN_COUNTS[counting]}: ${vmNames(unknown)}`]),
+    ...(counting === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${vmNames(ended)}`]),
     ...(unmatched.length === 0 ? [] : [`to be released: ${vmNames(unmatched)}`]),
     ...(orphans.length === 0 ? [] : [`to be adopted: ${vmNames(orphans)}`]),
   ];
@@ -110,13 +110,17 @@ function progressing({
 /** Names what is left, because something else may hold it, such as a finalizer. */
 function deletion(
   { metadata: { finalizers = [] } }: StoredSet,
-  left: MembersInput['replicas'],
+  remaining: MembersInput['replicas'],
   waiting: number,
 ): string {
   const what = 'the set is being deleted';
   if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
-  if (left.length === 0) return what;
-  return [`${what}, and goes after ${vmNames(left)}`, ...formatTerminating(left), ...formatWaiting(waiting)].join('; ');
+  if (remaining.length === 0) return what;
+  return [
+    `${what}, and goes after ${vmNames(remaining)}`,
+    ...formatTerminating(remaining),
+    ...formatWaiting(waiting),
+  ].join('; ');
 }
 
 const paused = ({ spec }: StoredSet): UntimedCondition<'Paused'> =>

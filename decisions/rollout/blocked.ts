@@ -22,7 +22,7 @@ export function blockedAt(context: RolloutContext, full: FullBudget, state: Roll
   const { names, count } = budget;
   const isOfNobody = names.size === 0 && blockedBy === null;
   if (context.input.batches.length > 0 || count > names.size || isOfNobody) return null;
-  const down = holdingSince(context, names);
+  const down = downSinceOf(context, names);
   if (down === null || blockedBy?.since === null) return null;
   return (
     Math.max(goesOnSince(state), down, blockedBy?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
@@ -30,11 +30,11 @@ export function blockedAt(context: RolloutContext, full: FullBudget, state: Roll
 }
 
 /** Since when all these VMs have been down, with nothing being done about them; null if that is not so. */
-function holdingSince(context: RolloutContext, names: ReadonlySet<string>): number | null {
+function downSinceOf(context: RolloutContext, names: ReadonlySet<string>): number | null {
   const { isHealed, busy, vmiOf } = context.input;
-  const holding = context.active.filter(({ name }) => names.has(name));
+  const blocking = context.active.filter(({ name }) => names.has(name));
   // One that is up counts because of what is done to it, or soon will be.
   const isAwaited = (vm: VmView): boolean => isHealed(vm) || busy.has(vm.name) || !isDown(vm, vmiOf(vm));
-  if (holding.length < names.size || holding.some(isAwaited)) return null;
-  return Math.max(0, ...holding.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt));
+  if (blocking.length < names.size || blocking.some(isAwaited)) return null;
+  return Math.max(0, ...blocking.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt));
 }

@@ -25,7 +25,7 @@ export interface RolloutNeeds {
   /** VMs that may be taken. */
   free: Candidate[];
   /** How many VMs are left alone for reasons other than that their owners ask for it. */
-  left: number;
+  excluded: number;
   /** How many of these have failed in this rollout. */
   failed: number;
   /** How many VMs must be waited for; `laterRunning`: how many of these run, or should. */
@@ -36,22 +36,22 @@ export interface RolloutNeeds {
 /** Returns what the VMs that nothing is working on need to reach the target's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
   const { vmiOf, busy, batches, queued } = context.input;
-  const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
-  if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
-  const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
-  const setApart = (kind: keyof typeof apart, vm: VmView, message: string): void =>
-    void apart[kind].set(message, [...(apart[kind].get(message) ?? []), vm.name]);
-  const { held } = reservedNames(batches, context.input.vms, () => false);
-  const inProgress = new Set([...held, ...queued.map(({ name }) => name)]);
+  const needs: RolloutNeeds = { free: [], excluded: 0, failed: 0, later: 0, laterRunning: 0 };
+  if (context.spec.update.kind === 'unmanaged') return { ...needs, excluded: unmanaged(context, target) };
+  const namesByReason: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
+  const addReason = (kind: keyof typeof namesByReason, vm: VmView, message: string): void =>
+    void namesByReason[kind].set(message, [...(namesByReason[kind].get(message) ?? []), vm.name]);
+  const { reserved } = reservedNames(batches, context.input.vms, () => false);
+  const inProgress = new Set([...reserved, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
   const givenBack = deferredVms(context, target);
   for (const vm of unlabelledIn(context)) {
     needs.later++;
-    setApart('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
+    addReason('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
   }
   for (const vm of [...context.standby, ...context.active]) {
     // A VM that is just tried again is still said to wait: the status would change with each try.
-    if (inProgress.has(vm.name) && givenBack.has(vm.name)) setApart('Vms', vm, givenBack.get(vm.name)!.message);
+    if (inProgress.has(vm.name) && givenBack.has(vm.name)) addReason('Vms', vm, givenBack.get(vm.name)!.message);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
     const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
     const need = inTime(context, vm, wanted, givenBack.get(vm.name));
@@ -59,17 +59,17 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
     if (need.need === 'excluded') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
       // all other VMs back by several rollouts.
-      if (!vm.optedOut) needs.left++;
-      setApart('Left', vm, need.message);
+      if (!vm.optedOut) needs.excluded++;
+      addReason('Left', vm, need.message);
     } else if (need.need === 'deferred') {
       if (need.until !== null) context.waits.requeue(need.until);
       needs.later++;
       if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
-      setApart('Vms', vm, need.message);
+      addReason('Vms', vm, need.message);
     } else if (hasFailed(state, vm)) {
-      needs.left++;
+      needs.excluded++;
       needs.failed++;
-      setApart('Left', vm, 'it has failed in this rollout');
+      addReason('Left', vm, 'it has failed in this rollout');
     } else {
       const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
       const { need: _act, ...update } = need;
@@ -78,8 +78,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
   for (const kind of ['Vms', 'Left'] as const) {
-    const sentences = [...apart[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
-    for (const words of sentences) context.waits.for(kind, words);
+    const sentences = [...namesByReason[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
+    for (const sentence of sentences) context.waits.for(kind, sentence);
   }
   return needs;
 }

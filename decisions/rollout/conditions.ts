@@ -30,8 +30,8 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: 
 const progress = (
   status: 'True' | 'False',
   reason: ConditionReason<'Progressing'>,
-  ...words: readonly string[]
-): UntimedCondition<'Progressing'> => ({ type: 'Progressing', status, reason, message: words.join('; ') });
+  ...parts: readonly string[]
+): UntimedCondition<'Progressing'> => ({ type: 'Progressing', status, reason, message: parts.join('; ') });
 
 /** VMs that are to leave the pool. */
 export interface LeavingVms {
@@ -62,16 +62,16 @@ function scaling(
   { blocked, waiting, going }: LeavingVms,
 ): UntimedCondition<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
-  const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
+  const counts = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas)
-    return progress('True', 'ScalingOut', words, ...formatPlaces(going), ...formatTerminating(going));
+    return progress('True', 'ScalingOut', counts, ...formatNotReplacedYet(going), ...formatTerminating(going));
   return blocked === null || present - spec.replicas > blocked.count
-    ? progress('True', 'ScalingIn', words, ...formatTerminating(going), ...formatWaiting(waiting))
-    : progress('False', 'Complete', words, blocked.message);
+    ? progress('True', 'ScalingIn', counts, ...formatTerminating(going), ...formatWaiting(waiting))
+    : progress('False', 'Complete', counts, blocked.message);
 }
 
 /** A VM that goes may run until it is gone: none is made in its place before that. */
-function formatPlaces(going: readonly Terminating[]): string[] {
+function formatNotReplacedYet(going: readonly Terminating[]): string[] {
   const names = formatNames(going.map(({ name }) => name));
   if (going.length === 0) return [];
   return going.length === 1
@@ -85,34 +85,34 @@ function upToDate(
 ): UntimedCondition<'UpToDate'> {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   const { target, present, updated, behind } = plan;
-  const left = present - updated - behind;
-  const but = left === 0 ? '' : `, but ${left} whose ${left === 1 ? 'owner' : 'owners'} opted out`;
+  const optedOut = present - updated - behind;
+  const but = optedOut === 0 ? '' : `, but ${optedOut} whose ${optedOut === 1 ? 'owner' : 'owners'} opted out`;
   return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${target}${but}` };
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<'Progressing'> {
   const { phase, target, waits, updated, present, current, state } = plan;
-  const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
+  const waiting = [...new Set(waits.map((wait) => wait.message))].join('; ');
   // A VM that is being replaced is missing for a while.
   const all = Math.max(present, spec.replicas);
   const done =
     state.changed !== undefined && target === current
       ? `${updated} of ${all} VMs run with the current content: ${state.changed.what} changed at ${state.changed.at}`
       : `${updated} of ${all} VMs updated to revision ${target}`;
-  const far = `${done}${words === '' ? '' : `; ${words}`}`;
+  const far = `${done}${waiting === '' ? '' : `; ${waiting}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
     return progress('False', 'ProgressDeadlineExceeded', far);
   switch (phase) {
     case 'Complete':
-      return completion(plan, words);
+      return completion(plan, waiting);
     case 'Idle':
-      return progress('False', 'OutdatedVms', words);
+      return progress('False', 'OutdatedVms', waiting);
     case 'RollingOut':
       return progress('True', 'RollingOut', far);
     case 'Waiting':
-      return progress('True', waitReason(waits), words);
+      return progress('True', waitReason(waits), waiting);
     case 'Paused':
-      return progress('False', 'Paused', words);
+      return progress('False', 'Paused', waiting);
     case 'Undoing':
     case 'Undone':
     case 'Failed':
@@ -136,7 +136,7 @@ function completion(
     return progress('False', 'UpdateFailed', done, `failed, and not ready since: ${failed}`, ...also);
   const have = behind === 1 ? '1 VM has' : `${behind} VMs have`;
   if (behind > 0) return progress('False', 'UpdateFailed', `${have} not taken revision ${target}`, ...also);
-  if (outdatedPods.vms.length > 0) return progress('False', 'OutdatedPods', done, ...outdatedPods.words, ...also);
+  if (outdatedPods.vms.length > 0) return progress('False', 'OutdatedPods', done, ...outdatedPods.messages, ...also);
   return progress('False', 'Complete', waits === '' ? `all VMs have revision ${target}` : done, ...also);
 }
 

@@ -21,9 +21,9 @@ export function haltForFailures(context: RolloutContext, state: RolloutStatus): 
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;
   const { vm, message } = failures.at(-1)!;
   const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
-  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${message}`.slice(0, 1024);
-  if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', reason: words }, now);
-  return state.halted === undefined ? ended(context, state, onFailure, words) : state;
+  const summary = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${message}`.slice(0, 1024);
+  if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', reason: summary }, now);
+  return state.halted === undefined ? ended(context, state, onFailure, summary) : state;
 }
 
 /** Halts the rollout, or undoes it, once the check of the step that it waits at has failed. */

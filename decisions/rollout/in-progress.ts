@@ -21,14 +21,14 @@ export function inProgressOf(context: RolloutContext): VmsInProgress {
   const regular = new Set<string>();
   const unsettled = new Set<string>();
   for (const { revision, vms } of batches) {
-    for (const held of vms) {
-      const vm = byName.get(held.name);
-      const progress = progressOf({ held, revision, vm, vmiOf, hasDrift, minReadyMs, now });
+    for (const item of vms) {
+      const vm = byName.get(item.name);
+      const progress = progressOf({ item, revision, vm, vmiOf, hasDrift, minReadyMs, now });
       if (progress.state === 'well' || progress.state === 'gone') continue;
-      all.add(held.name);
-      const role = vm === undefined ? (held.role ?? null) : vm.role;
-      if (role === null) regular.add(held.name);
-      if (role === null && held.act !== 'write') unsettled.add(held.name);
+      all.add(item.name);
+      const role = vm === undefined ? (item.role ?? null) : vm.role;
+      if (role === null) regular.add(item.name);
+      if (role === null && item.act !== 'write') unsettled.add(item.name);
       if (progress.state === 'waiting' && progress.until !== undefined) context.waits.requeue(progress.until);
     }
   }

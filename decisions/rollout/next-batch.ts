@@ -26,23 +26,23 @@ const MAX_IN_BATCH = 1_000;
 const CHANGES_NAMED = 3;
 
 /** State of the rollout, and what holds it back. */
-interface Room {
+interface BatchContext {
   state: RolloutStatus;
   /** How many running VMs it may take before its next step; null without a limit. */
-  stepRoom: number | null;
+  stepRemaining: number | null;
   surge: SurgeNeed;
 }
 
 /**
  * Returns the VMs of the next batch: VMs that may be updated now, and VMs that follow as the disruption budget allows,
- * but not more than `stepRoom` running ones. Null if none may be updated now, or VMs of a batch still wait.
+ * but not more than `stepRemaining` running ones. Null if none may be updated now, or VMs of a batch still wait.
  */
 export function nextVms(
   context: RolloutContext,
   target: RolloutTarget,
   free: readonly Candidate[],
   inProgress: VmsInProgress,
-  { stepRoom, state, surge }: Room,
+  { stepRemaining, state, surge }: BatchContext,
 ): Candidate[] | null {
   const { pool, vms, vmiOf, queued, evacuating, now } = context.input;
   const acting = [...inProgress.unsettled, ...evacuating];
@@ -50,10 +50,10 @@ export function nextVms(
   // Standby VMs first: what they show about the new revision costs no service.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
-  const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision);
-  const limits = { budget: Math.max(budget.left, 0), toStep: stepRoom };
+  const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRemaining === null ? null : target.revision);
+  const limits = { budget: Math.max(budget.remaining, 0), toStep: stepRemaining };
   const { chosen, paid, hasMore } = choose(context, candidates, { ...limits, pays: () => true });
-  const wait = queued.filter((held) => held.revision === target.revision).length;
+  const wait = queued.filter((item) => item.revision === target.revision).length;
   if (chosen.length === 0 && (hasMore || (wait > 0 && limits.budget === 0))) {
     const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
     sayFull(context, state, { budget, blockedBy });
@@ -115,7 +115,7 @@ function sayFull(context: RolloutContext, state: RolloutStatus, { budget, blocke
   const isBlocked = blocked !== null && blocked <= input.now;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
   const full = budget.format(`${whichAreDown(budget.names, input.batches.length > 0)}${long}`);
-  waits.for(isBlocked ? 'Blocked' : 'Budget', [full, ...(blockedBy === null ? [] : [blockedBy.words])].join('; '));
+  waits.for(isBlocked ? 'Blocked' : 'Budget', [full, ...(blockedBy === null ? [] : [blockedBy.message])].join('; '));
 }
 
 function whichAreDown(names: ReadonlySet<string>, hasBatches: boolean): string {
@@ -197,8 +197,8 @@ function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: st
 }
 
 /** Reports whether a batch that could begin must wait for a maintenance window or a delay. */
-function isTooEarly({ spec, waits, input: { now, notBefore, held } }: RolloutContext): boolean {
-  if (held) {
+function isTooEarly({ spec, waits, input: { now, notBefore, isChangingMembers } }: RolloutContext): boolean {
+  if (isChangingMembers) {
     waits.for('Delay', 'its members are changing');
     return true;
   }

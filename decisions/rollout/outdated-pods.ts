@@ -8,7 +8,7 @@ import type { RolloutContext } from './state/context.ts';
 export interface OutdatedPods {
   vms: RegularVm[];
   /** A sentence for each cause. */
-  words: string[];
+  messages: string[];
 }
 
 /** Returns the VMs of this revision whose pods were made from another template, and lack something of it. */
@@ -21,6 +21,6 @@ export function outdatedPods(context: RolloutContext, revision: string): Outdate
     const cause = `${lack}, until the next start or migration${whyPodStays(vmi!, context.spec.update)}`;
     byCause.set(cause, [...(byCause.get(cause) ?? []), vm]);
   }
-  const words = [...byCause].map(([cause, vms]) => `${formatNames(vms.map(({ name }) => name))}: ${cause}`).sort();
-  return { vms: [...byCause.values()].flat(), words };
+  const messages = [...byCause].map(([cause, vms]) => `${formatNames(vms.map(({ name }) => name))}: ${cause}`).sort();
+  return { vms: [...byCause.values()].flat(), messages };
 }

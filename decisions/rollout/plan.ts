@@ -7,7 +7,7 @@ import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
-import { leftJob } from './checks/check.ts';
+import { staleJob } from './checks/check.ts';
 import { haltForCheck, haltForFailures } from './halting.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms } from './next-batch.ts';
@@ -17,7 +17,7 @@ import { RolloutContext, type RolloutInput } from './state/context.ts';
 import { withRolloutRequest } from './state/rollout-request.ts';
 import { newRolloutState, failuresThatCount, hasFailed, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
-import { ON_RECORD_MS, stepRoom } from './steps.ts';
+import { ON_RECORD_MS, stepProgress } from './steps.ts';
 import { withSurgeFailures } from './surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from './surge/need.ts';
 
@@ -81,31 +81,37 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { newest, waits } = context;
   const { batches } = input;
   const stale = withOlderContent(context);
-  const changed = withChanges(context, withRolloutRequest(context, taken(context, input.state)));
+  const changed = withChanges(context, withRolloutRequest(context, knownState(context, input.state)));
   const failed = haltForFailures(context, withSurgeFailures(context, withRegressions(context, changed)));
   const known = haltForCheck(context, failed);
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
-  const { state: stepped, room, look } = stepRoom(context, known, target, needs, inProgress);
+  const { state: stepped, remaining, look } = stepProgress(context, known, target, needs, inProgress);
   const kind = stepped.halted?.kind;
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
-  const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
+  const isOver = nothingToDo && remaining === null && (kind === undefined || kind === 'Undoing');
   const openFailures = openFailuresOf(context, stepped, target);
   let state = completed(stepped, { isOver, openFailures }, context.now);
   const { unsettled } = inProgress;
-  const surge = surgeNeed(context, { state, revision: target.revision, free: needs.free, stepRoom: room, unsettled });
+  const surge = surgeNeed(context, {
+    state,
+    revision: target.revision,
+    free: needs.free,
+    stepRemaining: remaining,
+    unsettled,
+  });
   const vms = context.isStopped(state)
     ? null
-    : nextVms(context, target, needs.free, inProgress, { state, stepRoom: room, surge });
+    : nextVms(context, target, needs.free, inProgress, { state, stepRemaining: remaining, surge });
   if (vms !== null) state = { ...state, batches: state.batches + 1, lastBatch: state.lastBatch + 1 };
-  const isTaken = isOver && needs.left === 0 && target.revision === newest && context.hasTaken(newest);
-  const current = isTaken ? newest : context.current;
+  const isReached = isOver && needs.excluded === 0 && target.revision === newest && context.hasReached(newest);
+  const current = isReached ? newest : context.current;
   return {
     state,
     phase: phaseOf(context, state, isOver, {
       targetIsCurrent: target.revision === current,
-      leftToOthers: needs.left > needs.failed,
+      hasExcluded: needs.excluded > needs.failed,
     }),
     notBack: isOver && kind === 'Undoing' ? notBack(context, target) : [],
     openFailures,
@@ -119,10 +125,10 @@ export function planRollout(input: RolloutInput): RolloutPlan {
       .map(({ n }) => n),
     lost: batches.filter((batch) => isLost(context, batch)).map(({ n }) => n),
     surge: { ...surge, unsettled: new Set([...unsettled, ...costly(vms ?? [])]) },
-    look: look ?? leftLook(context, state),
+    look: look ?? lookAtStaleJob(context, state),
     waits: waits.all,
     requeueAt: waits.requeueAt,
-    forNewVms: forNewVms(context, state, target, isOver, room !== null),
+    forNewVms: forNewVms(context, state, target, isOver, remaining !== null),
     present: context.active.length,
     behind: context.active.filter((vm) => !vm.optedOut && !context.isOf(vm, newest)).length,
     updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
@@ -135,12 +141,12 @@ const costly = (vms: readonly Candidate[]): string[] =>
   vms.filter(({ act }) => act !== 'write').map(({ vm }) => vm.name);
 
 /** Why a worker looks at a check that is no longer waited for: its Job still exists. */
-function leftLook(
+function lookAtStaleJob(
   { input: { pool, now }, waits }: RolloutContext,
   { step, stepReachedAt }: RolloutStatus,
 ): string | null {
-  const left = leftJob(pool);
-  if (left !== null) return `delete Job ${left.name}, which is no longer waited for`;
+  const stale = staleJob(pool);
+  if (stale !== null) return `delete Job ${stale.name}, which is no longer waited for`;
   const stored = pool.status?.rollout;
   const isOver = step !== stored?.step || stepReachedAt !== stored.stepReachedAt;
   if (pool.status?.check?.job !== undefined && isOver) waits.requeue(now + ON_RECORD_MS);
@@ -148,7 +154,7 @@ function leftLook(
 }
 
 /** The known state of the rollout of the newest template. */
-function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
+function knownState({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
   const known = state ?? input.pool.status?.rollout;
   return known?.revision === newest ? known : newRolloutState(newest, now, known);
 }
@@ -223,24 +229,24 @@ const notBack = ({ active, input: { vmiOf } }: RolloutContext, target: RolloutTa
     .map(({ name }) => name);
 
 /** What a rollout waits for that no VM has to do with. */
-const HOLDING: ReadonlySet<Wait['kind']> = new Set(['Approval', 'Step', 'Check', 'Window']);
+const WAITING_KINDS: ReadonlySet<Wait['kind']> = new Set(['Approval', 'Step', 'Check', 'Window']);
 
 function phaseOf(
   context: RolloutContext,
   state: RolloutStatus,
   isOver: boolean,
-  { targetIsCurrent, leftToOthers }: { targetIsCurrent: boolean; leftToOthers: boolean },
+  { targetIsCurrent, hasExcluded }: { targetIsCurrent: boolean; hasExcluded: boolean },
 ): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
   // A rollout is not a success if the pool's rules leave VMs on an older revision.
   if (isOver)
-    return !leftToOthers && (context.spec.update.kind === 'proactive' || targetIsCurrent) ? 'Complete' : 'Idle';
+    return !hasExcluded && (context.spec.update.kind === 'proactive' || targetIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
   if (context.isStopped(state)) return 'Paused';
   if (kind === 'Undoing') return 'Undoing';
-  return context.waits.all.some(({ kind: what }) => HOLDING.has(what)) ? 'Waiting' : 'RollingOut';
+  return context.waits.all.some(({ kind: what }) => WAITING_KINDS.has(what)) ? 'Waiting' : 'RollingOut';
 }
 
 /** Batches that continue say so every 10 minutes; batches that replace VMs may be silent until the deadline. */

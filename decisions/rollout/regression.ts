@@ -11,9 +11,9 @@ import { withOverdue } from './state/overdue.ts';
  */
 export function withRegressions(context: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { vms, batches, isHealed } = context.input;
-  const { held } = reservedNames(batches, vms, () => false);
+  const { reserved } = reservedNames(batches, vms, () => false);
   const downSince = (vm: VmView, revision: string): number | null =>
-    isHealed(vm) || held.has(vm.name) || !context.isOf(vm, revision) ? null : wentDownAt(vm, state);
+    isHealed(vm) || reserved.has(vm.name) || !context.isOf(vm, revision) ? null : wentDownAt(vm, state);
   return withOverdue(context, state, { vms: context.active, downSince, what: 'it was updated' });
 }
 

@@ -3,7 +3,7 @@ import type { VmView } from '../views/vm.ts';
 
 export interface ReservedNames {
   /** Names of VMs that a batch acts on, and of VMs that will replace another. */
-  held: Set<string>;
+  reserved: Set<string>;
   /**
    * Names without a VM that a batch will create. A VM that was deleted or released during its batch is not created
    * again by it.
@@ -18,23 +18,23 @@ export function reservedNames(
   vms: readonly VmView[],
   isVmNameTaken: (name: string) => boolean,
 ): ReservedNames {
-  const hold: ReservedNames = { held: new Set(), pendingCreates: new Set(), pendingNonReplicas: new Set() };
-  if (batches.length === 0) return hold;
+  const found: ReservedNames = { reserved: new Set(), pendingCreates: new Set(), pendingNonReplicas: new Set() };
+  if (batches.length === 0) return found;
   const byName = new Map(vms.map((vm) => [vm.name, vm]));
-  for (const held of batches.flatMap((batch) => batch.vms)) {
-    const vm = byName.get(held.name);
-    if (vm === undefined && held.act === 'replace' && !isVmNameTaken(held.name)) {
-      hold.pendingCreates.add(held.name);
-      if (held.role !== undefined) hold.pendingNonReplicas.add(held.name);
+  for (const item of batches.flatMap((batch) => batch.vms)) {
+    const vm = byName.get(item.name);
+    if (vm === undefined && item.act === 'replace' && !isVmNameTaken(item.name)) {
+      found.pendingCreates.add(item.name);
+      if (item.role !== undefined) found.pendingNonReplicas.add(item.name);
     }
-    if (hold.pendingCreates.has(held.name) || isHeld(held, vm)) hold.held.add(held.name);
+    if (found.pendingCreates.has(item.name) || isOfBatch(item, vm)) found.reserved.add(item.name);
   }
-  return hold;
+  return found;
 }
 
 /**
  * Reports whether a batch acts on this VM, or on the VM that it replaces. A later VM of the same name is not the
  * batch's.
  */
-const isHeld = (held: BatchVm, vm: VmView | undefined): boolean =>
-  vm !== undefined && (held.act === 'replace' || vm.uid === held.uid);
+const isOfBatch = (item: BatchVm, vm: VmView | undefined): boolean =>
+  vm !== undefined && (item.act === 'replace' || vm.uid === item.uid);

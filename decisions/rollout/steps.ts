@@ -14,10 +14,10 @@ import { hasFailed, promoted } from './state/state.ts';
 export const ON_RECORD_MS = 1_000;
 
 /** Where a rollout stands in its steps. */
-interface StepRoom {
+interface StepProgress {
   state: RolloutStatus;
   /** How many more running VMs may be taken before the next step; null if no step is left. */
-  room: number | null;
+  remaining: number | null;
   /** Why the check of the step is to be looked at now; absent if it is not. */
   look?: string;
 }
@@ -26,35 +26,35 @@ interface StepRoom {
  * Passes each step whose wait is over, and records when a step was reached. A step whose VMs are no longer available,
  * or are gone with all others, is not reached.
  */
-export function stepRoom(
+export function stepProgress(
   context: RolloutContext,
   state: RolloutStatus,
   target: RolloutTarget,
   needs: RolloutNeeds,
   inProgress: VmsInProgress,
-): StepRoom {
+): StepProgress {
   const { steps } = context.spec.rollout;
   const { later } = needs;
   const free = needs.free.filter(({ vm }) => isRegular(vm));
-  if (context.spec.update.kind !== 'proactive' || target.revision !== context.newest) return { state, room: null };
+  if (context.spec.update.kind !== 'proactive' || target.revision !== context.newest) return { state, remaining: null };
   // All VMs had this revision last: it needs no caution, and VMs that have left it should return to it.
   if (target.revision === context.current)
-    return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
+    return { state: state.completedAt === undefined ? unreached(state) : state, remaining: null };
   const isDone = free.length === 0 && later === 0 && inProgress.regular.size === 0;
   // If every VM has the target's revision already, no caution is needed.
-  if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
-  const taken = vmsTaken(context, state, target, { ...needs, free }, inProgress);
-  for (const time of taken.availableAt) context.waits.requeue(time);
+  if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, remaining: null };
+  const updated = updatedVms(context, state, target, { ...needs, free }, inProgress);
+  for (const time of updated.availableAt) context.waits.requeue(time);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
-    if (step === undefined) return { state: at, room: null };
-    const stepped = atStep(context, at, step, taken);
+    if (step === undefined) return { state: at, remaining: null };
+    const stepped = atStep(context, at, step, updated);
     if (stepped !== null) return stepped;
   }
 }
 
 /** The VMs that have been taken to the target's revision so far. */
-interface TakenVms {
+interface UpdatedVms {
   count: number;
   /** When existing VMs became, or become, available, in order; milliseconds since the epoch. */
   availableAt: number[];
@@ -66,13 +66,13 @@ interface TakenVms {
   isToCome: boolean;
 }
 
-function vmsTaken(
+function updatedVms(
   context: RolloutContext,
   state: RolloutStatus,
   target: RolloutTarget,
   { free, laterRunning }: Pick<RolloutNeeds, 'free' | 'laterRunning'>,
   inProgress: VmsInProgress,
-): TakenVms {
+): UpdatedVms {
   const { vmiOf } = context.input;
   const isMoving = inProgress.regular.size > 0;
   const wanting = new Set(free.map(({ vm }) => vm.name));
@@ -92,32 +92,37 @@ function vmsTaken(
 }
 
 /** Returns where the rollout stands at this step; null if the step is passed. */
-function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, taken: TakenVms): StepRoom | null {
+function atStep(
+  context: RolloutContext,
+  at: RolloutStatus,
+  step: RolloutStep,
+  updated: UpdatedVms,
+): StepProgress | null {
   const { waits } = context;
   const { steps } = context.spec.rollout;
   const { now } = context.input;
   const most = countOf(step.to, context.spec.replicas, 1);
-  const room = most - taken.count;
-  const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
-  const available = taken.availableAt.filter((time) => time <= now);
+  const remaining = most - updated.count;
+  const label = `step ${at.step + 1} of ${steps.length} (${step.to})`;
+  const available = updated.availableAt.filter((time) => time <= now);
   const isEmpty = context.active.length === 0;
-  if (isEmpty) waits.for('Step', `${words}: the pool has no VM`);
-  if (available.length < most && (taken.isToCome || isEmpty)) {
-    if (room <= 0 && !taken.isMoving)
-      waits.for('Step', `${words}: ${whyNotReached(most - available.length, taken.stopped)}`);
-    return { state: unreached(at), room };
+  if (isEmpty) waits.for('Step', `${label}: the pool has no VM`);
+  if (available.length < most && (updated.isToCome || isEmpty)) {
+    if (remaining <= 0 && !updated.isMoving)
+      waits.for('Step', `${label}: ${whyNotReached(most - available.length, updated.stopped)}`);
+    return { state: unreached(at), remaining };
   }
   // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
   const lastAt = available[Math.min(most, available.length) - 1] ?? 0;
   const since = Math.max(Date.parse(at.stepReachedAt ?? context.now), lastAt);
-  const reached = { state: { ...at, stepReachedAt: new Date(since).toISOString() }, room };
+  const reached = { state: { ...at, stepReachedAt: new Date(since).toISOString() }, remaining };
   const { wait, check } = step.then;
-  if (check !== undefined) return atCheck(context, check, reached, words);
+  if (check !== undefined) return atCheck(context, check, reached, label);
   // An unreadable wait may have been stored before the API server refused such: its length is unknown.
   if (wait === undefined || !isDuration(wait)) {
     const message =
       wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is not a duration such as 30s, 10m or 1h30m, and so `;
-    waits.for('Approval', `${words} is reached: ${message}it waits for \`drover rollout promote\``);
+    waits.for('Approval', `${label} is reached: ${message}it waits for \`drover rollout promote\``);
     return reached;
   }
   // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
@@ -125,12 +130,12 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   const until = since + durationMs(wait);
   if (until <= now) return null;
   waits.requeue(until);
-  waits.for('Step', `${words} is reached: it continues at ${new Date(until).toISOString()}`);
+  waits.for('Step', `${label} is reached: it continues at ${new Date(until).toISOString()}`);
   return reached;
 }
 
 /** Returns where the rollout stands at a step that is reached and has a check; null if the step is passed. */
-function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, words: string): StepRoom | null {
+function atCheck(context: RolloutContext, check: StepCheck, reached: StepProgress, label: string): StepProgress | null {
   const { input, waits } = context;
   const { now, pool } = input;
   const { state } = reached;
@@ -139,13 +144,13 @@ function atCheck(context: RolloutContext, check: StepCheck, reached: StepRoom, w
   const seen = seenOf(check, pool.status?.check, subjectOf(check, state), now);
   const verdict = verdictOf(check, seen);
   if (verdict === 'Passed') return null;
-  waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${words} is reached: ${formatCheck(check, seen, verdict)}`);
+  waits.for(verdict === 'Unjudged' ? 'Approval' : 'Check', `${label} is reached: ${formatCheck(check, seen, verdict)}`);
   const at = nextLookAt(check, seen);
   waits.requeue(at);
   if (at > now) return reached;
   const mayLook = isOnRecord(context, state);
   waits.requeue(now + (mayLook ? checkRules(check).everyMs : ON_RECORD_MS));
-  return mayLook ? { ...reached, look: `look at the check of ${words}` } : reached;
+  return mayLook ? { ...reached, look: `look at the check of ${label}` } : reached;
 }
 
 /** A worker looks at the check of the step that the status of the pool says is reached. */
@@ -161,8 +166,8 @@ function isOnRecord({ input }: RolloutContext, { revision, step, stepReachedAt, 
 
 /** Says what keeps a step from being reached: VMs of it that are stopped, or that are not ready. */
 function whyNotReached(missing: number, stopped: number): string {
-  const [held, notReady] = [Math.min(stopped, missing), missing - Math.min(stopped, missing)];
-  return [...ofIts(held, 'stopped'), ...ofIts(notReady, 'not ready')].join(', ');
+  const [notRunning, notReady] = [Math.min(stopped, missing), missing - Math.min(stopped, missing)];
+  return [...ofIts(notRunning, 'stopped'), ...ofIts(notReady, 'not ready')].join(', ');
 }
 
 const ofIts = (count: number, what: string): string[] =>

@@ -5,7 +5,7 @@ import type { Skipped } from './skipped.ts';
 /** A line about a run, for the terminal and the Web UI. */
 export interface ReportLine {
   text: string;
-  tone: 'plain' | 'hold' | 'failure';
+  tone: 'plain' | 'warning' | 'failure';
 }
 
 export const FAILURES_SHOWN = 20;
@@ -76,10 +76,10 @@ export function reportLines(
     (tone: ReportLine['tone']) =>
     (text: string): ReportLine => ({ text, tone });
   return [
-    ...(paused === null || isOver ? [] : [formatRequest('paused', paused, when(paused.at))]).map(line('hold')),
-    ...(aborted === null ? [] : [formatRequest('aborted', aborted, when(aborted.at))]).map(line('hold')),
+    ...(paused === null || isOver ? [] : [formatRequest('paused', paused, when(paused.at))]).map(line('warning')),
+    ...(aborted === null ? [] : [formatRequest('aborted', aborted, when(aborted.at))]).map(line('warning')),
     ...(isTripped && aborted === null ? [formatUndone(progress, outline)] : []).map(line('failure')),
-    ...faults.map(line('hold')),
+    ...faults.map(line('warning')),
     ...shown.map((failure) => formatFailure(failure, when(failure.at ?? ''))).map(line('failure')),
     ...(failures > shown.length ? [formatMore(failures - shown.length)] : []).map(line('failure')),
     ...(inProgress.length === 0 ? [] : [`in progress: ${formatNames(inProgress)}`]).map(line('plain')),

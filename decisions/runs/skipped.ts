@@ -17,8 +17,8 @@ export const MAX_NAMES = 40;
 const MESSAGE_LENGTH = 300;
 const OTHERS = 'for other reasons';
 /** The same for VMs that are left for good, in addition to everything else that a run keeps. */
-const LEFT_REASONS = 20;
-const LEFT_NAMES = 10;
+const EXCLUDED_REASONS = 20;
+const EXCLUDED_NAMES = 10;
 
 /**
  * Shortens the list for a workflow, which keeps it and passes it to its next run in a payload of limited size: the rest
@@ -36,15 +36,15 @@ export function inShort(skipped: readonly Skipped[]): Skipped[] {
 /** Returns the list with one more VM that is left as it is, in short. */
 export function withSkipped(skipped: readonly Skipped[], vm: string, message: string): Skipped[] {
   const short = message.slice(0, MESSAGE_LENGTH);
-  const hasRoom = skipped.length < LEFT_REASONS || skipped.some((one) => one.message === short);
-  const reason = hasRoom ? short : OTHERS;
+  const hasCapacity = skipped.length < EXCLUDED_REASONS || skipped.some((one) => one.message === short);
+  const reason = hasCapacity ? short : OTHERS;
   const known = skipped.find((one) => one.message === reason) ?? {
     message: reason,
     isExcluded: true,
     count: 0,
     vms: [],
   };
-  const one = { ...known, count: known.count + 1, vms: [...known.vms, vm].slice(0, LEFT_NAMES) };
+  const one = { ...known, count: known.count + 1, vms: [...known.vms, vm].slice(0, EXCLUDED_NAMES) };
   return [...skipped.filter((other) => other.message !== reason), one];
 }
 

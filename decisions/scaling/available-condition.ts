@@ -93,7 +93,7 @@ export function availableWhile(
   what: 'VMs' | 'VMIs' = 'VMs',
 ): UntimedCondition {
   const { replicas } = owner.spec;
-  const words = [
+  const parts = [
     `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
@@ -103,7 +103,7 @@ export function availableWhile(
     type: 'Available',
     status: isAvailable ? 'True' : 'False',
     reason: isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable',
-    message: words.join('; '),
+    message: parts.join('; '),
     observedGeneration: owner.metadata.generation ?? 0,
   };
 }

@@ -93,9 +93,9 @@ function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: strin
 function spreadOf({ policy, vmiOf, zoneOf, active, mayLeave }: CandidatesInput): OrderOptions['spread'] {
   const { spread } = policy;
   if (spread === undefined) return undefined;
-  const placeOf = (vm: VmView): string | null => {
+  const domainOf = (vm: VmView): string | null => {
     const node = vmiOf(vm)?.node ?? null;
     return node === null || spread === 'node' ? node : zoneOf(node);
   };
-  return { placeOf, staying: active.filter((vm) => !mayLeave(vm)) };
+  return { domainOf, staying: active.filter((vm) => !mayLeave(vm)) };
 }

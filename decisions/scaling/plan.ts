@@ -43,24 +43,24 @@ export function planScale(input: ScaleInput): ScalePlan {
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return mayTry(input, 'FailedFinalizer') ? { ...NOTHING, steps: [ADD_FINALIZER] } : NOTHING;
   const leaving = new Set(inProgress.deleting);
-  const taken = new Set(vms.map((vm) => vm.name));
-  const pendingCreates = [...new Set([...inProgress.creating, ...input.held, ...input.pendingCreates])].filter(
-    (name) => !taken.has(name) && !pendingNonReplicas.has(name),
+  const existing = new Set(vms.map((vm) => vm.name));
+  const pendingCreates = [...new Set([...inProgress.creating, ...input.reserved, ...input.pendingCreates])].filter(
+    (name) => !existing.has(name) && !pendingNonReplicas.has(name),
   );
   const beside = [...new Set([...(inProgress.standby ?? []), ...pendingNonReplicas])].filter(
-    (name) => !taken.has(name),
+    (name) => !existing.has(name),
   );
-  const ours = new Set([...taken, ...pendingCreates, ...beside]);
+  const ownNames = new Set([...existing, ...pendingCreates, ...beside]);
   const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
   const isNamed = namedAmong(removals);
   const active = staying.filter(isRegular).filter((vm) => !isNamed(vm));
   const wanted = pool.spec.replicas;
   const rules = rulesOf(pool);
   const window = scaleInWindow(rules, input.now);
-  const room = roomIn(input);
+  const limit = removalLimitIn(input);
   const steps: ScaleStep[] = [
-    ...finishRemovals(input, room),
-    ...removeNamed(input, staying.filter(isNamed), room),
+    ...finishRemovals(input, limit),
+    ...removeNamed(input, staying.filter(isNamed), limit),
     ...forgetRemoved(input),
   ];
 
@@ -74,18 +74,19 @@ export function planScale(input: ScaleInput): ScalePlan {
   // wanted.
   const excess = active.length - wanted;
   const mayLeave = removals.fault === null && window.open;
-  const promoted = missing > 0 ? promotion(input, missing, taken, isNamed) : NO_PROMOTION;
+  const promoted = missing > 0 ? promotion(input, missing, existing, isNamed) : NO_PROMOTION;
   steps.push(...promoted.steps);
-  if (missing > promoted.covered) steps.push(...scaleOut(input, missing - promoted.covered, ours, promoted.names.size));
-  else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, room));
-  const refilling = refill(input, beside.length, ours);
+  if (missing > promoted.covered)
+    steps.push(...scaleOut(input, missing - promoted.covered, ownNames, promoted.names.size));
+  else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, limit));
+  const refilling = refill(input, beside.length, ownNames);
   // Replicas have priority: a quota that has little room left has it for them.
   const isDeferred = missing > 0 || inProgress.creating.length > 0;
   if (!isDeferred) steps.push(...refilling);
   const standby = staying
     .filter(isStandby)
-    .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.held.has(vm.name));
-  if (mayLeave) steps.push(...removeSurplusStandby(input, standby, room));
+    .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.reserved.has(vm.name));
+  if (mayLeave) steps.push(...removeSurplusStandby(input, standby, limit));
   const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, standby, fault: removals.fault });
   const requeueAt = !window.open && (excess > 0 || hasSurplusStandby({ pool, standby })) ? window.next : null;
@@ -93,8 +94,8 @@ export function planScale(input: ScaleInput): ScalePlan {
     steps: [...steps, ...settling.steps],
     deferred: isDeferred ? refilling : [],
     blocked,
-    waiting: room.waiting,
-    requeueAt: [requeueAt, settling.requeueAt, room.requeueAt].reduce(earlier),
+    waiting: limit.waiting,
+    requeueAt: [requeueAt, settling.requeueAt, limit.requeueAt].reduce(earlier),
   };
 }
 
@@ -111,11 +112,11 @@ const NO_PROMOTION: Promoted = { steps: [], names: new Set(), covered: 0 };
 function promotion(
   input: ScaleInput,
   missing: number,
-  taken: ReadonlySet<string>,
+  existing: ReadonlySet<string>,
   isNamed: (vm: VmView) => boolean,
 ): Promoted {
   const { replicas } = input.pool.spec;
-  const back = input.first.filter((name) => !taken.has(name)).length;
+  const back = input.first.filter((name) => !existing.has(name)).length;
   const { now, soon } = chooseToPromote({ ...input, isNamed }, missing - back);
   const names = new Set(now.map(nameOf));
   const reason = `promote ${vmNames(now)} from standby: ${missing} missing of ${replicas}`;
@@ -126,13 +127,13 @@ function promotion(
   };
 }
 
-function removeSurplusStandby(input: ScaleInput, standby: readonly StandbyVm[], room: RemovalLimit): ScaleStep[] {
+function removeSurplusStandby(input: ScaleInput, standby: readonly StandbyVm[], limit: RemovalLimit): ScaleStep[] {
   const { replicas } = standbyRules(input.pool.spec);
   const excess = standby.length - replicas;
   if (excess <= 0) return [];
   const leaving = leavingOrder(candidates(input, standby)).slice(0, excess);
   const message = `${excess} more than the ${replicas} wanted as standby`;
-  return removal(input, room.take(free(input, leaving)), 'StandbySurplus', message);
+  return removal(input, limit.admit(free(input, leaving)), 'StandbySurplus', message);
 }
 
 /**
@@ -153,20 +154,20 @@ function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
 
-function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: RemovalLimit): ScaleStep[] {
+function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, limit: RemovalLimit): ScaleStep[] {
   const { pool } = input;
   const leaving = chooseLeaving({ ...candidates(input, active), pool, active, excess });
   const message = `${excess} more than the ${pool.spec.replicas} wanted`;
   const because = rulesOf(pool).kind === 'opportunistic' ? 'SurplusHalted' : 'Surplus';
-  return removal(input, room.take(free(input, leaving)), because, message);
+  return removal(input, limit.admit(free(input, leaving)), because, message);
 }
 
 /** The members of a role among which a scale-in chooses: the strategy of the pool is that of standby VMs, too. */
 function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInput {
-  const { pool, vmiOf, zoneOf = () => null, held, unhealthy, target } = input;
+  const { pool, vmiOf, zoneOf = () => null, reserved, unhealthy, target } = input;
   const rules = rulesOf(pool);
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
-  const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
+  const isFree = (vm: VmView): boolean => !reserved.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
   return { vmiOf, zoneOf, policy, active, mayLeave: isFree, unhealthy, target };
 }
 
@@ -174,8 +175,8 @@ function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInp
  * Removes the VMs that users have named, whatever the pool's number, strategy or windows: that was asked for of these
  * VMs. Protecting one of them later is refused.
  */
-const removeNamed = (input: ScaleInput, named: readonly VmView[], room: RemovalLimit): ScaleStep[] =>
-  removal(input, room.take(free(input, named)), 'Named', BY_NAME);
+const removeNamed = (input: ScaleInput, named: readonly VmView[], limit: RemovalLimit): ScaleStep[] =>
+  removal(input, limit.admit(free(input, named)), 'Named', BY_NAME);
 
 /** Takes VMs off the list of those to remove once the pool has them no more. */
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
@@ -212,7 +213,7 @@ export function planDeletion(input: ScaleInput): ScalePlan {
   const { pool, vms, vmiOf } = input;
   const rules = rulesOf(pool);
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
-  const room = roomIn(input);
+  const limit = removalLimitIn(input);
   const end = {
     ...input,
     owner: pool,
@@ -221,8 +222,8 @@ export function planDeletion(input: ScaleInput): ScalePlan {
     order: scaleInOrder(vms, { policy }),
     lost: new Set(vms.filter((vm) => vmiOf(vm)?.nodeLost === true).map(nameOf)),
   };
-  const steps = planEnd(end, room);
-  return { ...NOTHING, steps, waiting: room.waiting, requeueAt: room.requeueAt };
+  const steps = planEnd(end, limit);
+  return { ...NOTHING, steps, waiting: limit.waiting, requeueAt: limit.requeueAt };
 }
 
-const roomIn = (input: ScaleInput): RemovalLimit => new RemovalLimit(leavingVms(input.vms, input.vmiOf), input);
+const removalLimitIn = (input: ScaleInput): RemovalLimit => new RemovalLimit(leavingVms(input.vms, input.vmiOf), input);

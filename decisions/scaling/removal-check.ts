@@ -32,7 +32,7 @@ export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInp
   if (owner === undefined) return 'its owner is gone';
   if (cause.because === 'Terminating') return null;
   const { deletionTimestamp, generation = 0, finalizers = [] } = owner.metadata;
-  if (cause.because === 'Marked')
+  if (cause.because === 'Annotated')
     return finalizers.includes(ORPHAN_FINALIZER) ? 'its owner is being deleted without its VMs' : null;
   if (cause.because === 'OwnerDeleted')
     return deletionTimestamp !== undefined && !finalizers.includes(ORPHAN_FINALIZER)

@@ -13,40 +13,40 @@ import { scaleInOrder } from './selection-order.ts';
 type RemovalInput = Pick<PlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 export type RemovalStep = Extract<
   PoolStep,
-  { kind: 'addFinalizer' | 'removeFinalizer' | 'noteUid' | 'delete' | 'halt' | 'release' }
+  { kind: 'addFinalizer' | 'removeFinalizer' | 'recordUid' | 'delete' | 'halt' | 'release' }
 >;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
+function finishTerminating(input: RemovalInput, limit: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;
-  const waiting = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name));
-  const held = room.again(inTurn(waiting, input));
-  return deletion(held, true, 'Terminating', 'they are being deleted');
+  const waiting = vms.filter((vm) => isKeepingDisks(vm) && !inProgress.deleting.includes(vm.name));
+  const terminating = limit.again(inTurn(waiting, input));
+  return deletion(terminating, true, 'Terminating', 'they are being deleted');
 }
 
 /** The members in the order to try them: those whose removal was refused last, if at all. */
 const inTurn = <T extends Leaver>(members: readonly T[], input: Pick<RemovalInput, 'backoffs'>): T[] =>
   refusedLast(members, nameOf, refusedOf(input, 'FailedDelete'));
 
-const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
+const isKeepingDisks = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
 
 /**
  * Continues with VMs that are leaving the pool: deletes VMs whose VMIs have stopped, and halts VMs that a user started
  * again.
  */
-export function finishRemovals(input: RemovalInput, room: RemovalLimit): RemovalStep[] {
+export function finishRemovals(input: RemovalInput, limit: RemovalLimit): RemovalStep[] {
   const { vms, inProgress } = input;
-  const held = finishHeld(input, room);
-  const marked = scaleInOrder(
+  const terminating = finishTerminating(input, limit);
+  const removing = scaleInOrder(
     vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
   );
-  const leaving = inTurn(marked, input);
-  const stopped = room.again(leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi));
-  const started = room.again(leaving.filter((vm) => vm.runStrategy !== 'Halted'));
+  const leaving = inTurn(removing, input);
+  const stopped = limit.again(leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi));
+  const started = limit.again(leaving.filter((vm) => vm.runStrategy !== 'Halted'));
   return [
-    ...held,
-    ...deletion(stopped, true, 'Marked', 'their VMIs have stopped'),
-    ...halting(started, 'Marked', 'they leave the pool, and were started'),
+    ...terminating,
+    ...deletion(stopped, true, 'Annotated', 'their VMIs have stopped'),
+    ...halting(started, 'Annotated', 'they leave the pool, and were started'),
   ];
 }
 
@@ -65,7 +65,7 @@ interface EndInput extends RemovalInput {
 }
 
 /** Returns steps towards the end of a deleted owner: its VMs are deleted first, or released. */
-export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
+export function planEnd(input: EndInput, limit: RemovalLimit): RemovalStep[] {
   const { owner, finalizer, what, order, lost, inProgress } = input;
   const { finalizers = [] } = owner.metadata;
   if (!finalizers.includes(finalizer)) return [];
@@ -80,16 +80,16 @@ export function planEnd(input: EndInput, room: RemovalLimit): RemovalStep[] {
   );
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free
-      .filter((vm) => !isHeld(vm))
+      .filter((vm) => !isKeepingDisks(vm))
       .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, allowanceOf(input, 'FailedDelete')), 0));
-    const held = finishHeld(input, room);
+    const terminating = finishTerminating(input, limit);
     const reason = `release ${vmNames(chosen)}: the ${what} was deleted without its VMs`;
-    return chosen.length === 0 ? held : [...held, { kind: 'release', vms: targets(chosen), reason }];
+    return chosen.length === 0 ? terminating : [...terminating, { kind: 'release', vms: targets(chosen), reason }];
   }
   // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
-  const finishing = finishRemovals(input, room);
+  const finishing = finishRemovals(input, limit);
   const leaving = free.filter((vm) => !vm.deleting && vm.removing !== true);
-  const chosen = room.take(leaving.toSorted((a, b) => Number(lost.has(a.name)) - Number(lost.has(b.name))));
+  const chosen = limit.admit(leaving.toSorted((a, b) => Number(lost.has(a.name)) - Number(lost.has(b.name))));
   return [...finishing, ...deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)];
 }
 

@@ -9,7 +9,7 @@ export type ScaleInput = Pick<
   'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
-  held: ReadonlySet<string>;
+  reserved: ReadonlySet<string>;
   /** Names without a VM that an update will create: scaling doesn't create them. */
   pendingCreates: ReadonlySet<string>;
   /** Those among them that will be none of the pool's replicas. */

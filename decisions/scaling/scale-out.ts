@@ -5,7 +5,7 @@ import { refusedLast } from '../owners/refused-vms.ts';
 import { freeNumbers, numberOf, vmName } from '../template/vm-names.ts';
 import { isStandby } from '../views/vm.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
-import { takesSurplus } from './surplus.ts';
+import { removesSurplus } from './surplus.ts';
 
 /** How VMs come into a pool. */
 
@@ -18,30 +18,35 @@ export function comingBack(
   first: readonly string[],
   begun: readonly string[],
 ): number {
-  if (takesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
+  if (removesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
   const there = new Set([...vms.map(({ name }) => name), ...begun]);
   return first.filter((name) => !there.has(name) && !isVmNameTaken(name)).length;
 }
 
 /** `promoted`: how many standby VMs become replicas in this plan. */
-export function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>, promoted: number): ScaleStep[] {
+export function scaleOut(
+  input: ScaleInput,
+  missing: number,
+  ownNames: ReadonlySet<string>,
+  promoted: number,
+): ScaleStep[] {
   const { name } = input.pool.metadata;
   const { inProgress, first } = input;
   const begun = inProgress.creating.length + promoted;
-  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedCreate' });
+  const numbers = numbersToCreate(input, { missing, ownNames, first, begun, failure: 'FailedCreate' });
   if (numbers.length === 0) return [];
   const names = formatNames(numbers.map((number) => vmName(name, number)));
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
 }
 
 /** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
-export function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
+export function refill(input: ScaleInput, pendingCreates: number, ownNames: ReadonlySet<string>): ScaleStep[] {
   const { pool, vms, inProgress, firstStandby: first } = input;
   const { replicas } = standbyRules(pool.spec);
   const { standby: begun = [] } = inProgress;
   const missing = Math.max(replicas - vms.filter(isStandby).length - pendingCreates, comingBack(input, first, begun));
   if (missing <= 0) return [];
-  const how = { missing, ours, first, begun: begun.length, failure: 'FailedStandby' } as const;
+  const how = { missing, ownNames, first, begun: begun.length, failure: 'FailedStandby' } as const;
   const numbers = numbersToCreate(input, how);
   const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
   const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
@@ -51,7 +56,7 @@ export function refill(input: ScaleInput, pendingCreates: number, ours: Readonly
 interface Missing {
   missing: number;
   /** Names that the pool has, or will have. */
-  ours: ReadonlySet<string>;
+  ownNames: ReadonlySet<string>;
   /** Names that are created before others. */
   first: readonly string[];
   /** How many are being created. */
@@ -59,13 +64,13 @@ interface Missing {
   failure: 'FailedCreate' | 'FailedStandby';
 }
 
-function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failure }: Missing): number[] {
+function numbersToCreate(input: ScaleInput, { missing, ownNames, first, begun, failure }: Missing): number[] {
   const { pool, isVmNameTaken, burst, lowest } = input;
   const count = Math.min(missing, allowanceOf(input, failure), burst - begun);
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const refused = refusedOf(input, failure);
-  const isTaken = (candidate: string): boolean => ours.has(candidate) || isVmNameTaken(candidate);
+  const isTaken = (candidate: string): boolean => ownNames.has(candidate) || isVmNameTaken(candidate);
   // Refused VMs keep their numbers, and no other VM waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);

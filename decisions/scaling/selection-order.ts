@@ -32,7 +32,7 @@ export interface OrderOptions {
    */
   isUpdated?: (vm: VmView) => boolean | 'unknown';
   /** How VMs of equal rank are to be spread. */
-  spread?: Pick<Spreading<VmView>, 'placeOf' | 'staying'> | undefined;
+  spread?: Pick<Spreading<VmView>, 'domainOf' | 'staying'> | undefined;
 }
 
 /**

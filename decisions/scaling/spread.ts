@@ -3,7 +3,7 @@ export interface Spreading<T> {
   /** Whether two members have the same rank, so that either may leave before the other. */
   areEqual: (a: T, b: T) => boolean;
   /** The node or zone that a member is on; null if it is on none. */
-  placeOf: (member: T) => string | null;
+  domainOf: (member: T) => string | null;
   /** Members that don't leave, and count as well. */
   staying: readonly T[];
 }
@@ -12,13 +12,13 @@ export interface Spreading<T> {
  * Sorts members of equal rank, of those in the order in which they leave, so that each leaves from the place that has
  * most members then: what stays is spread as evenly as the ranks allow. Members that are on no place come last.
  */
-export function spreadOut<T>(ordered: readonly T[], { areEqual, placeOf, staying }: Spreading<T>): T[] {
+export function spreadOut<T>(ordered: readonly T[], { areEqual, domainOf, staying }: Spreading<T>): T[] {
   const counts = new Map<string, number>();
   const count = (member: T, by: number): number => {
-    const place = placeOf(member);
-    if (place === null) return 0;
-    const before = counts.get(place) ?? 0;
-    counts.set(place, before + by);
+    const domain = domainOf(member);
+    if (domain === null) return 0;
+    const before = counts.get(domain) ?? 0;
+    counts.set(domain, before + by);
     return before;
   };
   for (const member of [...ordered, ...staying]) count(member, 1);

@@ -36,7 +36,7 @@ export const scaleInWindow = (rules: ScaleInRules, now: number): WindowState =>
   windowAt(rules.kind === 'proactive' ? rules.windows : [], now);
 
 /** Reports whether VMs that are too many leave now, whatever they do. */
-export const takesSurplus = (rules: ScaleInRules, now: number): boolean =>
+export const removesSurplus = (rules: ScaleInRules, now: number): boolean =>
   rules.kind === 'proactive' && scaleInWindow(rules, now).open;
 
 /** Reports whether scale-in may take the VM, while its window is open. */
@@ -109,10 +109,10 @@ const unreadable = (count: number, fault: string): BlockedSurplus => ({
 function closed({ rules }: SurplusInput, { members, wanted }: Group, window: ClosedWindow): Causes {
   const kept = members.filter((vm) => vm.protected);
   const windows = rules.kind === 'proactive' ? rules.windows : [];
-  const held = kept.length > wanted ? sentence(kept, 'protected from scale-in') : [];
+  const details = kept.length > wanted ? sentence(kept, 'protected from scale-in') : [];
   return {
     reason: 'WaitingForWindow',
-    message: [whyClosed(window, windows, 'spec.scaleInStrategy.proactive.windows'), ...held],
+    message: [whyClosed(window, windows, 'spec.scaleInStrategy.proactive.windows'), ...details],
   };
 }
 

@@ -53,7 +53,7 @@ function memberUnverified({ cause: { because }, way, vm, vmi }: RemovalInput): s
     case 'SurplusHalted':
     case 'StandbySurplus':
     case 'Named':
-    case 'Marked':
+    case 'Annotated':
     case 'Surge':
       return 'no VM leaves a set for that';
   }
@@ -63,7 +63,7 @@ function poolVmUnverified({ cause: { because }, way, owner, vmi }: RemovalInput,
   switch (because) {
     case 'Terminating':
       return heldUnverified(way, vm);
-    case 'Marked':
+    case 'Annotated':
       if (!vm.removing) return 'it is not labelled as leaving';
       return way === 'delete' ? 'its disks are to be kept' : null;
     case 'OwnerDeleted':

@@ -1,5 +1,5 @@
 import { conditionOf } from '../../api/objects.ts';
-import { MAX_ACTIVE_TOLD } from '../../api/schedules/defaults-and-limits.ts';
+import { MAX_ACTIVE_LISTED } from '../../api/schedules/defaults-and-limits.ts';
 import type { ScheduleCondition } from '../../api/schedules/reasons.ts';
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
 import { withTime } from '../owners/conditions.ts';
@@ -37,7 +37,7 @@ export function scheduleStatus(observed: ObservedSchedule): ScheduleStatus {
     ...(succeeded === -Infinity ? {} : { lastSuccessfulTime: text(succeeded) }),
     ...(next === null ? {} : { nextScheduleTime: text(next) }),
     ...(missed === null ? {} : { lastMissed: { time: text(missed.time), message: cut(missed.message) } }),
-    ...(names.length === 0 ? {} : { active: names.slice(0, MAX_ACTIVE_TOLD) }),
+    ...(names.length === 0 ? {} : { active: names.slice(0, MAX_ACTIVE_LISTED) }),
     conditions: conditionsOf(observed).map((condition) => ({
       ...withTime(schedule, condition, text(now)),
       observedGeneration,

@@ -68,15 +68,16 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
   const isKnown = (time: number | null): time is number => time !== null && time <= now + FORESEEN_MS;
   const made = [timeIn(status.lastScheduleTime), ...operations.map((one) => timeOf(schedule, one))].filter(isKnown);
   const last = latest(made);
-  const told = status.lastMissed === undefined ? null : { ...status.lastMissed, time: timeIn(status.lastMissed.time)! };
-  const still = { since, last, next: null, due: null, missed: told };
+  const lastMissed =
+    status.lastMissed === undefined ? null : { ...status.lastMissed, time: timeIn(status.lastMissed.time)! };
+  const still = { since, last, next: null, due: null, missed: lastMissed };
   if (!isValid || spec.suspend === true) return still;
   const cron = cronIn(spec);
   const next = cron.nextRun(new Date(now))?.getTime() ?? null;
   /** The last time until then; null if it is not later than the known one. */
   const passed = (until: number): number | null => {
     const time = lastRun(cron, until);
-    const known = [timeIn(status.lastScheduleTime), ranUntil, told?.time ?? null].filter(isKnown);
+    const known = [timeIn(status.lastScheduleTime), ranUntil, lastMissed?.time ?? null].filter(isKnown);
     return time !== null && time > Math.max(since, ...known) ? time : null;
   };
   const newest = passed(now);
@@ -85,7 +86,9 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
     return { ...still, next, missed: { time: due, message: whyLate(input, due) } };
   const earlier = newest === null ? null : passed(newest - 1);
   const isMissed = earlier !== null && !made.includes(earlier);
-  const missed = isMissed ? { time: earlier, message: 'the next time came before its operation could be made' } : told;
+  const missed = isMissed
+    ? { time: earlier, message: 'the next time came before its operation could be made' }
+    : lastMissed;
   return { ...still, next, due, missed };
 }
 

@@ -42,12 +42,15 @@ export interface KeptClaim {
   kept: KeptDisk;
 }
 
-interface Marked {
+interface Metadata {
   labels?: Readonly<Record<string, string>>;
   annotations?: Readonly<Record<string, string>>;
 }
 
-export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; annotations: Record<string, string> } {
+export function keptDiskMetadata(kept: KeptDisk): {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+} {
   return {
     labels: { [POOL_LABEL]: kept.pool, [KEPT_DISK]: kept.poolUid },
     annotations: { [KEPT_DISK]: JSON.stringify(kept) },
@@ -55,7 +58,10 @@ export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; 
 }
 
 /** The merge patch values that remove the mark. */
-export const noKeptDiskMark = { labels: { [POOL_LABEL]: null, [KEPT_DISK]: null }, annotations: { [KEPT_DISK]: null } };
+export const noKeptDiskMetadata = {
+  labels: { [POOL_LABEL]: null, [KEPT_DISK]: null },
+  annotations: { [KEPT_DISK]: null },
+};
 
 const KEPT = object<KeptDisk>({
   pool: anyText,
@@ -71,7 +77,7 @@ const KEPT = object<KeptDisk>({
 });
 
 /** Reads the kept disk from a claim's metadata; null if there is none, or it is not as drover writes it. */
-export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
+export function keptDiskOf({ labels, annotations }: Metadata): KeptDisk | null {
   const kept = readAnnotation(annotations?.[KEPT_DISK], KEPT);
   return labels?.[KEPT_DISK] === kept?.poolUid ? kept : null;
 }

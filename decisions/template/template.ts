@@ -17,7 +17,7 @@ export function poolTemplate({
   nameGeneration = {},
   drain,
 }: Pick<PoolSpec, 'template' | 'nameGeneration'> & { drain?: PoolSpec['drain'] | null }): PoolTemplate {
-  const template = drain == null ? given : leftToDrover(given);
+  const template = drain == null ? given : withExternalEviction(given);
   const flags = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true && hasEffect(flag, template));
   return flags.length === 0
     ? template
@@ -40,7 +40,7 @@ export function specOf(
 }
 
 /** KubeVirt then refuses evictions of the VMs, notes on the VMI that it is to leave its node, and acts no further. */
-function leftToDrover(template: VmTemplate): VmTemplate {
+function withExternalEviction(template: VmTemplate): VmTemplate {
   const vmi = template.spec.template;
   if (vmi.spec?.evictionStrategy !== undefined) return template;
   return withVmi(template, { ...vmi, spec: { ...vmi.spec, evictionStrategy: EXTERNAL } });

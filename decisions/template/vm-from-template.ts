@@ -47,11 +47,11 @@ export function vmFromTemplate(
   role: MemberRole | null = null,
 ): NewVirtualMachine {
   const { name, namespace } = pool.metadata;
-  const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
+  const droverLabels = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;
   nameDisks(spec, String(number), template.nameGeneration);
   const vmi = vmiMetadataIn(spec);
-  vmi.labels = { ...vmi.labels, ...ours };
+  vmi.labels = { ...vmi.labels, ...droverLabels };
   const { [ROLE_LABEL]: _role, ...labels } = template.metadata?.labels ?? {};
   const annotations = { ...template.metadata?.annotations };
   // A value from the template would soon be wrong for every VM.
@@ -63,7 +63,7 @@ export function vmFromTemplate(
     metadata: {
       name: vmName(name, number),
       namespace,
-      labels: { ...labels, ...ours, ...(role === null ? {} : { [ROLE_LABEL]: role }) },
+      labels: { ...labels, ...droverLabels, ...(role === null ? {} : { [ROLE_LABEL]: role }) },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [ownerReference('VirtualMachinePool', pool.metadata)],
     },

@@ -8,7 +8,7 @@ import {
 } from '../../api/resources.ts';
 import type { VmView } from './vm.ts';
 
-const OURS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
+const OWNER_RESOURCES = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
 
 /** What views keep of the controller of an object. */
 export const ownerOf = (owner: OwnerReference | undefined): VmView['owner'] =>
@@ -21,7 +21,11 @@ export const ownerOf = (owner: OwnerReference | undefined): VmView['owner'] =>
  */
 export function kindOf(owner: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
   const { apiVersion, kind } = owner;
-  if (OURS.every((ours) => ours.kind !== kind) || OURS.some((ours) => isOwnerReferenceTo(owner, ours))) return kind;
+  if (
+    OWNER_RESOURCES.every((resource) => resource.kind !== kind) ||
+    OWNER_RESOURCES.some((resource) => isOwnerReferenceTo(owner, resource))
+  )
+    return kind;
   const [group = '', version = ''] = apiVersion.split('/');
   return group === GROUP ? `${kind}.${version}.${group}` : `${kind}.${group}`;
 }

@@ -6,12 +6,12 @@ import type { ReplicaSetSpec, ReplicaSetStatus, VmiSetSpec } from '../../api/rep
 export type WithReplicas<Spec> = Spec & { replicas: number };
 
 /** Whether the number in the spec is the former one, because the stored spec has none. */
-export interface LeftOut {
-  replicasLeftOut?: true;
+export interface OmittedReplicas {
+  replicasOmitted?: true;
 }
 
 /** What the objects of all these kinds have in common. */
-export interface StoredVmOwner extends KubeObject, LeftOut {
+export interface StoredVmOwner extends KubeObject, OmittedReplicas {
   metadata: ObjectMeta & { namespace: string; uid: string };
   spec: Pick<WithReplicas<PoolSpec | ReplicaSetSpec | VmiSetSpec>, 'replicas' | 'template'>;
   status?: { conditions?: Condition[]; writes?: number };
@@ -23,13 +23,13 @@ export interface ReplicaSet extends KubeObject {
   status?: ReplicaSetStatus;
 }
 
-export interface StoredReplicaSet extends ReplicaSet, LeftOut {
+export interface StoredReplicaSet extends ReplicaSet, OmittedReplicas {
   kind: 'VirtualMachineReplicaSet';
   metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<ReplicaSetSpec>;
 }
 
-export interface StoredVmiSet extends KubeObject, LeftOut {
+export interface StoredVmiSet extends KubeObject, OmittedReplicas {
   kind: 'VirtualMachineInstanceReplicaSet';
   metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<VmiSetSpec>;

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
-import type { LeftOut, StoredVmOwner, WithReplicas } from './owner.ts';
+import type { OmittedReplicas, StoredVmOwner, WithReplicas } from './owner.ts';
 
 /** A pool as the API server has it. */
 export interface Pool extends KubeObject {
@@ -9,7 +9,7 @@ export interface Pool extends KubeObject {
 }
 
 /** A pool with the number of VMs that it wants: `poolView` fills that in. */
-export interface StoredPool extends Pool, LeftOut {
+export interface StoredPool extends Pool, OmittedReplicas {
   metadata: StoredVmOwner['metadata'];
   spec: WithReplicas<PoolSpec>;
 }

@@ -2,8 +2,8 @@ import { ROLE_LABEL } from '../../api/labels-and-annotations.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/owner-references.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
-import type { NotedChange } from './annotations/noted-change.ts';
-import type { PowerNote } from './annotations/power-note.ts';
+import type { PowerRecord } from './annotations/power-record.ts';
+import type { RecordedChange } from './annotations/recorded-change.ts';
 import type { TransitionRecord } from './annotations/transition-record.ts';
 import type { Operation } from './operation.ts';
 
@@ -41,7 +41,7 @@ export interface VmView {
    */
   leavingSince: number | null;
   /** While it is being deleted: the finalizers of others that it has, in one text; null without. */
-  heldBy: string | null;
+  blockedBy: string | null;
   /** Has drover's finalizer until it no longer owns its disks; it may already be terminating. */
   keepsDisks: boolean;
   /** Its own labels merged over those of its VMI template. */
@@ -78,11 +78,11 @@ export interface VmView {
    * Id of the machine type transition for which it waits to be restarted, or was restarted without being known to run
    * well yet.
    */
-  transitionMark: string | null;
+  transitionLabel: string | null;
   /** What the run has noted that has last started, stopped or restarted it; null without. */
-  power: PowerNote | null;
+  power: PowerRecord | null;
   /** What operations have changed of it, the newest first: the last few. */
-  changes: readonly NotedChange[];
+  changes: readonly RecordedChange[];
   /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
   ready: boolean;

@@ -18,7 +18,7 @@ export interface VmiView {
   /** Since when, in milliseconds since the epoch; null if it has none. */
   deletingSince: number | null;
   /** While it is being deleted: the finalizers of others that it has, in one text; null without. */
-  heldBy: string | null;
+  blockedBy: string | null;
   /** How long its guest may take to shut down, in milliseconds. */
   graceMs: number;
   /** KubeVirt's `status.phase`; empty before it has one. */

@@ -41,19 +41,19 @@ const BESIDE_THE_GUEST = new Set([
  */
 const PARTS: readonly {
   of: (template: PoolTemplate, plugged: Plugged) => unknown;
-  takes: (plugs: KubeVirtPlugs) => Disruption;
+  disruptionWith: (plugs: KubeVirtPlugs) => Disruption;
 }[] = [
-  { of: fixed, takes: () => 'Restart' },
-  { of: startAnnotations, takes: () => 'Restart' },
-  { of: sizes, takes: ({ migrates }) => (migrates ? 'Live' : 'Restart') },
-  { of: placement, takes: () => 'Live' },
+  { of: fixed, disruptionWith: () => 'Restart' },
+  { of: startAnnotations, disruptionWith: () => 'Restart' },
+  { of: sizes, disruptionWith: ({ migrates }) => (migrates ? 'Live' : 'Restart') },
+  { of: placement, disruptionWith: () => 'Live' },
   {
     of: (template, { interfaces }) => namedIn(template, interfaces, ['interfaces', 'networks']),
-    takes: ({ migrates }) => (migrates ? 'Live' : 'Restart'),
+    disruptionWith: ({ migrates }) => (migrates ? 'Live' : 'Restart'),
   },
   {
     of: (template, { volumes }) => namedIn(template, volumes, ['disks', 'volumes']),
-    takes: ({ volumes }) => (volumes ? 'Live' : 'Restart'),
+    disruptionWith: ({ volumes }) => (volumes ? 'Live' : 'Restart'),
   },
 ];
 
@@ -74,10 +74,10 @@ export function disruptionBetween(
   if (disks === 'Replace') return 'Replace';
   const differs = ({ of }: (typeof PARTS)[number]): boolean =>
     canonical(of(from, plugged)) !== canonical(of(to, plugged));
-  const taken = PARTS.filter(differs).map(({ takes }) => takes(plugs));
+  const required = PARTS.filter(differs).map(({ disruptionWith }) => disruptionWith(plugs));
   // A claim grows under a running VMI whatever the strategy, which concerns the VMI template only.
-  if (taken.length === 0) return disks;
-  const isLive = strategy === 'LiveUpdate' && !taken.includes('Restart') && !takesAway(from, to);
+  if (required.length === 0) return disks;
+  const isLive = strategy === 'LiveUpdate' && !required.includes('Restart') && !removesField(from, to);
   return isLive && !exceeds(disks, 'Live') ? 'Live' : 'Restart';
 }
 
@@ -92,11 +92,11 @@ export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => 
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
   disruptionBetween(from, to, strategy) === 'Restart' &&
   !startsOrStops(from, to) &&
-  !isTakenAtOnce(from, to) &&
+  !isAppliedAtOnce(from, to) &&
   (strategy === 'Stage' || isKnown(from, to) || disruptionBetween(plain(from), plain(to), strategy) === 'Restart');
 
 /** Reports whether KubeVirt plugs something for the change, or copies volumes to other claims, in any case. */
-export function isTakenAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
+export function isAppliedAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
   const { interfaces, volumes } = pluggedBetween(vmiSpec(from), vmiSpec(to));
   const copies = to.spec['updateVolumesStrategy'] === 'Migration' && !hasSameClaims(from, to);
   return interfaces.size + volumes.size > 0 || copies;
@@ -176,7 +176,7 @@ function withoutSockets(cpu: unknown): unknown {
 }
 
 /** If the field is unset, the VMI gets KubeVirt's default, and only when it starts. */
-const takesAway = (from: PoolTemplate, to: PoolTemplate): boolean =>
+const removesField = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [
     ['cpu', 'sockets'],
     ['memory', 'guest'],

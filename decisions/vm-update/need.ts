@@ -1,5 +1,5 @@
 import type { Disruption } from '../../api/pool/pool.ts';
-import { excluded, heldBack, NOTHING, type Deferred, type Need } from '../disruption/need.ts';
+import { excluded, blockedNeed, NOTHING, type Deferred, type Need } from '../disruption/need.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../health/availability.ts';
 import type { UpdateAct } from '../owners/batch.ts';
 import type { ContentChange } from '../template/content.ts';
@@ -13,7 +13,7 @@ import {
   disruptionBetween,
   exceeds,
   hasSameClaims,
-  isTakenAtOnce,
+  isAppliedAtOnce,
   startsOrStops,
   waitsForRestart,
   type KubeVirtPlugs,
@@ -60,7 +60,7 @@ export interface RolloutTarget {
 /** Compares what the VM's spec and its VMI were made from with the target. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
   const wanted = withPod(withChange(needOf(vm, vmiOf, target), vm, vmiOf, target), vm, vmiOf, target);
-  return (wanted.need === 'act' ? heldBack(vm, liveVmi(vmiOf(vm))) : null) ?? wanted;
+  return (wanted.need === 'act' ? blockedNeed(vm, liveVmi(vmiOf(vm))) : null) ?? wanted;
 }
 
 /** Any other update comes first: it may give the VMI another pod. */
@@ -160,13 +160,13 @@ function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): Wanted {
   // Disks are made, and detached, with the VM that has them.
   const before = [vm.revision, vmi.revision].map((revision) => expanded(revision, target));
   const keepsDisks = before.every((from) => from !== undefined && hasSameClaims(from, target.template));
-  return keepsDisks && isLeftAlone(vm, vmi, target)
+  return keepsDisks && isUndisturbed(vm, vmi, target)
     ? { need: 'act', act: 'write' }
     : excluded('it runs, and is updated when it stops');
 }
 
 /** Reports whether the VMI that runs stays as it is when its VM gets the new spec. */
-const isLeftAlone = (vm: VmView, vmi: VmiView, target: RolloutTarget): boolean =>
+const isUndisturbed = (vm: VmView, vmi: VmiView, target: RolloutTarget): boolean =>
   [vm.revision, vmi.revision].every((revision) => {
     if (revision === target.revision) return true;
     const [from, to] = [expanded(revision, target), expanded(target.revision, target)!];
@@ -178,7 +178,7 @@ const isLeftAlone = (vm: VmView, vmi: VmiView, target: RolloutTarget): boolean =
  * template of before has made it need may be over with this one.
  */
 const isRefused = (vm: VmView, vmi: VmiView, from: PoolTemplate, to: PoolTemplate): boolean =>
-  !isTakenAtOnce(from, to) &&
+  !isAppliedAtOnce(from, to) &&
   ((vm.restartRequired !== null && vm.revision === vmi.revision) || isLiveRefused(to, vmi, from));
 
 /** The template of a revision, as KubeVirt makes VMIs from it; undefined if it is lost. */
@@ -208,7 +208,7 @@ function atMost(
   if (!exceeds(disruption, limit)) return acting(disruption === 'Live' ? 'live' : 'restart', correction);
   if (vm.revision === revision && correction === null) return excluded(WAITS_FOR_RESTART);
   const isLost = expanded(vmi.revision, target) === undefined;
-  return correction !== null || isLost || isLeftAlone(vm, vmi, target)
+  return correction !== null || isLost || isUndisturbed(vm, vmi, target)
     ? acting('write', correction)
     : excluded('KubeVirt would begin to change it while it runs: it is updated when it stops');
 }

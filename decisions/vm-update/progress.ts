@@ -21,7 +21,7 @@ export type UpdateProgress =
   | { state: 'waiting'; for: string; until?: number };
 
 export interface ProgressInput {
-  held: BatchVm;
+  item: BatchVm;
   revision: string;
   /** The VM of that name, if the pool owns one. */
   vm: VmView | undefined;
@@ -38,20 +38,20 @@ export interface ProgressInput {
 const waitingFor = (what: string): UpdateProgress & { state: 'waiting' } => ({ state: 'waiting', for: what });
 
 export function progressOf(input: ProgressInput): UpdateProgress {
-  const { held, revision, vm } = input;
-  if (held.act === 'replace') {
+  const { item, revision, vm } = input;
+  if (item.act === 'replace') {
     // It has left the pool, with its disks kept.
-    if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
-    if (vm === undefined || vm.uid === held.uid) return waitingFor('the VM that takes its place');
-  } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
-  const isWritten = vm.revision === revision && (held.setsRight !== true || input.hasDrift?.(vm) !== true);
+    if (vm?.uid === item.uid && vm.removing) return { state: 'gone' };
+    if (vm === undefined || vm.uid === item.uid) return waitingFor('the VM that takes its place');
+  } else if (vm === undefined || vm.uid !== item.uid || !isActive(vm)) return { state: 'gone' };
+  const isWritten = vm.revision === revision && (item.setsRight !== true || input.hasDrift?.(vm) !== true);
   if (!isWritten) return waitingFor('its new spec');
-  if (held.act === 'write') return { state: 'well' };
+  if (item.act === 'write') return { state: 'well' };
   return progressOfMigration(input, vm) ?? progressOfVmi(input, vm);
 }
 
 /** How far the migration has come by which the VMI gets a new pod; null if it has that, or none is made. */
-function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput, vm: VmView): UpdateProgress | null {
+function progressOfMigration({ item: { migration }, vmiOf, now }: ProgressInput, vm: VmView): UpdateProgress | null {
   const live = activeVmi(vm, vmiOf(vm));
   if (migration === undefined || live?.uid !== migration.vmi || live.podRevision === null) return null;
   return progressOfAttempt(live, migration.attempt, now);
@@ -59,14 +59,14 @@ function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput,
 
 /** How far the VMI of a VM has come that has its new spec. */
 function progressOfVmi(
-  { held, revision, vmiOf, expansion, minReadyMs, now }: ProgressInput,
+  { item, revision, vmiOf, expansion, minReadyMs, now }: ProgressInput,
   vm: VmView,
 ): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
-  const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
+  const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== item.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
-    return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
+    return item.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
   // If the VM is no longer meant to run, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return waitingFor('its VMI, which has failed');
@@ -91,8 +91,8 @@ function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | 
 function hindrance({ plugging, migration }: VmiView): string {
   const phase = migration && `its migration ${migration.name} is ${migration.phase}`;
   const quota = migration?.overQuota === true ? 'a ResourceQuota rejects the pod of that' : null;
-  const words = [plugging, phase, quota].filter((one) => one !== null);
-  return words.length === 0 ? '' : ` (${words.join('; ')})`;
+  const parts = [plugging, phase, quota].filter((one) => one !== null);
+  return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
 
 interface RestartProgressInput {
@@ -110,8 +110,9 @@ export function progressOfRestart(input: RestartProgressInput): Extract<UpdatePr
   const { vm, vmi, isNew, minReadyMs, now } = input;
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const live = liveVmi(vmi);
-  const heldBy = vmi?.heldBy ?? null;
-  if (live === undefined && heldBy !== null) return waitingFor(`its last VMI to go: the finalizer ${heldBy} holds it`);
+  const blockedBy = vmi?.blockedBy ?? null;
+  if (live === undefined && blockedBy !== null)
+    return waitingFor(`its last VMI to go: the finalizer ${blockedBy} holds it`);
   if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}`);
   if (!isNew(live)) return waitingFor('its restart');
   const message = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
@@ -121,6 +122,6 @@ export function progressOfRestart(input: RestartProgressInput): Extract<UpdatePr
 }
 
 function inState({ state, failure }: VmView): string {
-  const words = [state, failure].filter((one) => one !== null && one !== '');
-  return words.length === 0 ? '' : ` (${words.join(': ')})`;
+  const parts = [state, failure].filter((one) => one !== null && one !== '');
+  return parts.length === 0 ? '' : ` (${parts.join(': ')})`;
 }

@@ -39,7 +39,7 @@ export const DashboardValues = z
         ),
         caKey: text('ca.crt', 'the key in it'),
         names: names(
-          "names of which the proxy's certificate must have one: its common name, a DNS name or a URI; any certificate of the authority if there are none",
+          "names, one of which the proxy's certificate must have: its common name, a DNS name or a URI; any certificate of the authority if there are none",
         ),
       })
       .prefault({}),

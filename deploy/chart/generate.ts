@@ -18,23 +18,23 @@ const HEADER = '# Generated from deploy/chart/values.ts by deploy/chart/generate
 
 const schema = z.toJSONSchema(Values, { target: 'draft-7', io: 'input' }) as Schema;
 
-function wordsOf({ description = '', enum: of = [] }: Schema): string {
-  const isTold = of.every((one) => description.includes(one));
-  return isTold ? description : `${description}; one of ${of.join(', ')}`;
+function describe({ description = '', enum: of = [] }: Schema): string {
+  const isDocumented = of.every((one) => description.includes(one));
+  return isDocumented ? description : `${description}; one of ${of.join(', ')}`;
 }
 
 /** `values.yaml`: each value with its default, below what it means. */
 function commented({ properties = {} }: Schema, indent = ''): string {
   const lines = Object.entries(properties).map(([name, inner]) => {
-    const words = wordsOf(inner).replaceAll(/\[([^\]]*)\]\(\.\.\/([^)]*)\)/g, '$1 ($2)');
-    const comment = words === '' ? '' : `${indent}# ${words}\n`;
+    const text = describe(inner).replaceAll(/\[([^\]]*)\]\(\.\.\/([^)]*)\)/g, '$1 ($2)');
+    const comment = text === '' ? '' : `${indent}# ${text}\n`;
     if (inner.properties === undefined) {
       // What has no default is there to be seen.
-      const [mark, value] = inner.default === undefined ? ['# ', ''] : ['', inner.default];
+      const [prefix, value] = inner.default === undefined ? ['# ', ''] : ['', inner.default];
       const written = stringify({ [name]: value }, { lineWidth: 0 })
         .trimEnd()
         .replaceAll('\n', `\n${indent}`);
-      return `${comment}${indent}${mark}${mark === '' ? written : `${name}:`}\n`;
+      return `${comment}${indent}${prefix}${prefix === '' ? written : `${name}:`}\n`;
     }
     const below = commented(inner, `${indent}  `);
     const isEmpty = Object.values(inner.properties).every(

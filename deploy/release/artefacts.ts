@@ -34,13 +34,13 @@ export function licences({ out }: ArtefactOptions): Outcome {
 
 export function sbom({ source, out, version }: ArtefactOptions): Outcome {
   const file = `drover-${version}.cdx.json`;
-  const told = run(source, 'npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only');
-  writeFileSync(join(out, file), told);
-  return `${file}, of the ${(JSON.parse(told) as { components: object[] }).components.length} packages of the worker`;
+  const bom = run(source, 'npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only');
+  writeFileSync(join(out, file), bom);
+  return `${file}, of the ${(JSON.parse(bom) as { components: object[] }).components.length} packages of the worker`;
 }
 
 export function chart({ source, out, version }: ArtefactOptions): Outcome {
-  if (!isThere('helm')) return skipped('there is no helm: package the chart with `helm package deploy`');
+  if (!isThere('helm')) return skipped('helm not found: package the chart with `helm package deploy`');
   run(source, 'helm', 'package', 'deploy', '--destination', out);
   return `drover-${version}.tgz of the chart`;
 }
@@ -72,7 +72,7 @@ export function checksums({ out }: ArtefactOptions): Outcome {
 export function signatures({ source, out, env }: ArtefactOptions): Outcome {
   const { COSIGN_KEY: key } = env;
   if (key === undefined) return skipped('COSIGN_KEY names no key to sign with');
-  if (!isThere('cosign')) return skipped('there is no cosign to sign with');
+  if (!isThere('cosign')) return skipped('cosign not found: artefacts are not signed');
   const sums = join(out, 'SHA256SUMS');
   run(source, 'cosign', 'sign-blob', '--yes', '--key', key, '--output-signature', `${sums}.sig`, sums);
   const digests = readdirSync(out).includes('image.txt') ? [readFileSync(join(out, 'image.txt'), 'utf8').trim()] : [];

@@ -111,7 +111,7 @@ function adopt(project: string, source: string, version: string): Outcome {
   run(project, 'git', 'pull', '--quiet', '--ff-only', source, 'HEAD');
   run(project, 'git', 'fetch', '--quiet', source, `refs/tags/v${version}:refs/tags/v${version}`);
   if (!succeeds(project, 'git', 'remote', 'get-url', 'origin'))
-    return `v${version} is set, and not pushed: there is no remote origin`;
+    return `tagged v${version}, but did not push it: no remote named origin`;
   run(project, 'git', 'push', '--quiet', '--atomic', 'origin', 'HEAD', `v${version}`);
   return `v${version} is pushed`;
 }

@@ -16,8 +16,8 @@ export function run(cwd: string, program: string, ...args: string[]): string {
     });
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string };
-    const words = stderr.trim().split('\n').slice(-3).join(' ') || message;
-    throw new Refused(`\`${[program, ...args].join(' ')}\` failed: ${words}`, { cause: error });
+    const output = stderr.trim().split('\n').slice(-3).join(' ') || message;
+    throw new Refused(`\`${[program, ...args].join(' ')}\` failed: ${output}`, { cause: error });
   }
 }
 

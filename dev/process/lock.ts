@@ -17,29 +17,29 @@ export class LockHeld extends Error {
  * Takes the lock file for this process until `release`. Takes over the lock of a process that has ended. Throws
  * `LockHeld`.
  */
-export function takeLock(file: string): { release: () => void } {
+export function acquireLock(file: string): { release: () => void } {
   const token = randomUUID();
-  const mine = `${file}.${token}`;
-  writeFileSync(mine, JSON.stringify({ ...identify(process.pid), token }), { mode: 0o600 });
+  const ownFile = `${file}.${token}`;
+  writeFileSync(ownFile, JSON.stringify({ ...identify(process.pid), token }), { mode: 0o600 });
   try {
     for (;;) {
       // A hard link appears atomically with its content, and fails if the file exists. A file that is created and then
       // written doesn't appear atomically.
-      if (tryLink(mine, file)) return { release: () => releaseLock(file, token) };
-      const held = readLock(file);
-      if (held === undefined) continue;
-      if (isAlive(held)) throw new LockHeld(file, held);
-      bury(file, held.token);
+      if (tryLink(ownFile, file)) return { release: () => releaseLock(file, token) };
+      const holder = readLock(file);
+      if (holder === undefined) continue;
+      if (isAlive(holder)) throw new LockHeld(file, holder);
+      bury(file, holder.token);
     }
   } finally {
-    rmSync(mine, { force: true });
+    rmSync(ownFile, { force: true });
   }
 }
 
 /** Returns the live process that holds the lock; undefined if there is none. */
 export function lockHolder(file: string): ProcessIdentity | undefined {
-  const held = readLock(file);
-  return held !== undefined && isAlive(held) ? { pid: held.pid, started: held.started } : undefined;
+  const holder = readLock(file);
+  return holder !== undefined && isAlive(holder) ? { pid: holder.pid, started: holder.started } : undefined;
 }
 
 function releaseLock(file: string, token: string): void {
@@ -53,7 +53,7 @@ function releaseLock(file: string, token: string): void {
 function bury(file: string, deadToken: string): void {
   let claim: { release: () => void };
   try {
-    claim = takeLock(`${file}.${deadToken}`);
+    claim = acquireLock(`${file}.${deadToken}`);
   } catch (error) {
     if (error instanceof LockHeld) return;
     throw error;

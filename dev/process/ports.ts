@@ -24,42 +24,43 @@ export async function choosePorts(
   requested: Partial<StackPorts>,
   last: Partial<StackPorts>,
 ): Promise<Partial<StackPorts>> {
-  const held: Server[] = [];
-  const take = async (port: number): Promise<number | undefined> => {
-    const server = await holdPort(port);
+  const servers: Server[] = [];
+  const reserve = async (port: number): Promise<number | undefined> => {
+    const server = await reservePort(port);
     if (server === undefined) return undefined;
-    held.push(server);
+    servers.push(server);
     return (server.address() as { port: number }).port;
   };
-  const takeAny = async (): Promise<number | undefined> => {
+  const reserveAny = async (): Promise<number | undefined> => {
     for (let attempt = 0; attempt < QUIET_ATTEMPTS; attempt++) {
-      const port = await take(QUIET.first + Math.floor(Math.random() * QUIET.count));
+      const port = await reserve(QUIET.first + Math.floor(Math.random() * QUIET.count));
       if (port !== undefined) return port;
     }
-    return take(0);
+    return reserve(0);
   };
   try {
     const chosen: Partial<StackPorts> = {};
     for (const name of names) {
       const port = requested[name];
       if (port === undefined) continue;
-      const taken = await take(port);
-      if (taken === undefined)
+      const reserved = await reserve(port);
+      if (reserved === undefined)
         throw new Error(`port ${port} on 127.0.0.1 is taken; free it, or give another with --${name}-port`);
-      chosen[name] = taken;
+      chosen[name] = reserved;
     }
     for (const name of names) {
-      const port = chosen[name] ?? (last[name] === undefined ? undefined : await take(last[name])) ?? (await takeAny());
+      const port =
+        chosen[name] ?? (last[name] === undefined ? undefined : await reserve(last[name])) ?? (await reserveAny());
       if (port !== undefined) chosen[name] = port;
     }
     return chosen;
   } finally {
-    await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   }
 }
 
 /** Returns a server that holds the port on 127.0.0.1 until it is closed; undefined if the port is taken. */
-export function holdPort(port: number): Promise<Server | undefined> {
+export function reservePort(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {

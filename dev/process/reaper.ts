@@ -10,7 +10,7 @@ trap '' INT HUP TERM
 held=" $* "
 while read -r verb pid; do
   case $verb in
-    hold) held="$held$pid " ;;
+    add) held="$held$pid " ;;
     drop) case $held in *" $pid "*) held="\${held%% $pid *} \${held#* $pid }" ;; esac ;;
   esac
 done
@@ -30,18 +30,18 @@ for pid in $held; do kill -KILL "-$pid" 2>/dev/null; done
  * Ends the processes it holds when this process ends in any way, even by SIGKILL. They must be process group leaders.
  */
 export class ProcessReaper {
-  readonly #held = new Map<number, ProcessIdentity>();
+  readonly #processes = new Map<number, ProcessIdentity>();
   #shell: ChildProcess | undefined;
   #released = false;
 
-  hold(child: ProcessIdentity): void {
-    this.#held.set(child.pid, child);
+  add(child: ProcessIdentity): void {
+    this.#processes.set(child.pid, child);
     if (this.#shell === undefined) this.#start();
-    else this.#notify('hold', child.pid);
+    else this.#notify('add', child.pid);
   }
 
   drop(child: ProcessIdentity): void {
-    if (this.#held.delete(child.pid)) this.#notify('drop', child.pid);
+    if (this.#processes.delete(child.pid)) this.#notify('drop', child.pid);
   }
 
   /** Ends the shell, which ends all processes that are still held. */
@@ -55,8 +55,8 @@ export class ProcessReaper {
   }
 
   #start(): void {
-    const held = [...this.#held.values()].filter(isAlive).map(({ pid }) => String(pid));
-    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-reaper', ...held], {
+    const pids = [...this.#processes.values()].filter(isAlive).map(({ pid }) => String(pid));
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-reaper', ...pids], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     });
@@ -69,7 +69,7 @@ export class ProcessReaper {
     shell.unref();
   }
 
-  #notify(verb: 'hold' | 'drop', pid: number): void {
+  #notify(verb: 'add' | 'drop', pid: number): void {
     this.#shell?.stdin?.write(`${verb} ${pid}\n`);
   }
 }

@@ -193,7 +193,7 @@ export class Service<Name extends string = string> {
     // A process that couldn't be started, or has ended already, has no identity.
     if (identity === undefined) throw this.#endedEarly(await ended.promise, log.start);
 
-    reaper.hold(identity);
+    reaper.add(identity);
     const running: Running = { ...identity, over: false, logStart: log.start, ended: ended.promise };
     child.once('exit', () => {
       running.over = true;

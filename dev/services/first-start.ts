@@ -11,16 +11,16 @@ import type { ServiceSpec } from '../process/service.ts';
  * touched.
  */
 export function firstStart(data: string, store: string): Required<Pick<ServiceSpec, 'beforeStart' | 'onceReady'>> {
-  const mark = `${store}.unfinished`;
+  const marker = `${store}.unfinished`;
   /** A database's journal has the file's name plus a suffix. */
   const parts = (): string[] =>
-    readdirSync(data).filter((name) => name !== mark && (name === store || name.startsWith(`${store}-`)));
+    readdirSync(data).filter((name) => name !== marker && (name === store || name.startsWith(`${store}-`)));
   return {
     beforeStart: () => {
-      if (existsSync(join(data, mark)))
+      if (existsSync(join(data, marker)))
         for (const name of parts()) rmSync(join(data, name), { recursive: true, force: true });
-      if (!existsSync(join(data, store))) writeFileSync(join(data, mark), '');
+      if (!existsSync(join(data, store))) writeFileSync(join(data, marker), '');
     },
-    onceReady: () => rmSync(join(data, mark), { force: true }),
+    onceReady: () => rmSync(join(data, marker), { force: true }),
   };
 }

@@ -63,7 +63,7 @@ export async function goBuild(tool: Buildable, target: string, context: BuildCon
       resolve(code === 0 ? undefined : `go build ended with ${killed ?? `exit code ${code}`}`),
     );
   });
-  if (identity !== undefined) reaper?.hold(identity);
+  if (identity !== undefined) reaper?.add(identity);
   const interrupt = (): void => void (identity !== undefined && signalGroup(identity, 'SIGKILL'));
   signal?.addEventListener('abort', interrupt, { once: true });
 

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockHeld, takeLock } from '../process/lock.ts';
+import { LockHeld, acquireLock } from '../process/lock.ts';
 import { isProgram } from './find-tool.ts';
 
 export interface MakeOptions {
@@ -42,12 +42,12 @@ async function waitForLock(
   file: string,
   { onProgress, signal }: MakeOptions,
 ): Promise<{ release: () => void }> {
-  for (let told = false; ; told = true) {
+  for (let isReported = false; ; isReported = true) {
     try {
-      return takeLock(file);
+      return acquireLock(file);
     } catch (error) {
       if (!(error instanceof LockHeld)) throw error;
-      if (!told) onProgress(`waiting for process ${error.holder.pid}, which is making ${name}`);
+      if (!isReported) onProgress(`waiting for process ${error.holder.pid}, which is making ${name}`);
       await sleep(LOCK_POLL_MS, undefined, { signal });
     }
   }

@@ -18,21 +18,21 @@ export async function reviewEviction(cluster: Cluster, { request }: Review): Pro
   const pod = await ignoreNotFound(cluster.client.get<Pod>(Pods, { namespace, name }));
   const vmi = cluster.vmis.get(`${namespace}/${pod?.metadata.annotations?.[LAUNCHER.vmi]}`);
   if (vmi === undefined) return [];
-  const told = `Eviction triggered evacuation of VMI "${namespace}/${vmi.metadata.name}"`;
-  if (vmi.status?.evacuationNodeName !== undefined) throw new Denied(`Evacuation in progress: ${told}`, 429);
+  const message = `Eviction triggered evacuation of VMI "${namespace}/${vmi.metadata.name}"`;
+  if (vmi.status?.evacuationNodeName !== undefined) throw new Denied(`Evacuation in progress: ${message}`, 429);
   const eviction = evictionOf(vmi, cluster.kubevirt);
   if (eviction === 'refuse')
     throw new Denied(
       `VMI ${vmi.metadata.name} is configured with an eviction strategy but is not live-migratable`,
       429,
     );
-  if (eviction !== 'mark' && eviction !== 'migrate') return [];
+  if (eviction !== 'requestEvacuation' && eviction !== 'migrate') return [];
   // An admission that fails would let the pod go.
   if (dryRun !== true)
     await retryOnConflict(async () => evict(cluster, await fresh(cluster, vmi), eviction)).catch((error: Error) => {
       throw new Denied(`kubevirt failed marking the vmi for eviction: ${error.message}`, 429);
     });
-  throw new Denied(told, 429);
+  throw new Denied(message, 429);
 }
 
 /** As the API server has it, which others may have written meanwhile. */

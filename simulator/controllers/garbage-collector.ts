@@ -29,8 +29,8 @@ export class GarbageCollector extends Controller {
     if (before !== undefined && before.uid !== after?.uid) this.#forget(before);
     if (after === undefined) return;
     this.#graph.put(after);
-    const held = after.deleting && (after.finalizers.includes(ORPHAN) || after.finalizers.includes(FOREGROUND));
-    if (held || (!after.deleting && after.owners.some(({ uid }) => this.#graph.get(uid) === undefined)))
+    const isBlocked = after.deleting && (after.finalizers.includes(ORPHAN) || after.finalizers.includes(FOREGROUND));
+    if (isBlocked || (!after.deleting && after.owners.some(({ uid }) => this.#graph.get(uid) === undefined)))
       this.queue.add(after.uid);
   }
 

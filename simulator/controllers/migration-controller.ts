@@ -8,11 +8,11 @@ import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
-import { heldByBackup, isBackedUp } from '../vmi/backup.ts';
+import { blockedByBackup, isBackedUp } from '../vmi/backup.ts';
 import { ended, handedOff, inPhase, isOver, isRunning, migrationStep, started } from '../vmi/migration.ts';
 import { MIGRATION_FINALIZER } from '../vmi/new-migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
-import { MigrationPlaces } from './migration-places.ts';
+import { MigrationSlots } from './migration-slots.ts';
 
 const AGAIN_MS = 5000;
 /** How many of a VMI's migrations that have ended are kept. */
@@ -20,7 +20,7 @@ const KEPT = 5;
 
 /** Migrates VMIs between nodes, one migration per VMI at a time. A VMI's key stands for all migrations that name it. */
 export class MigrationController extends Controller {
-  readonly #places = new MigrationPlaces();
+  readonly #slots = new MigrationSlots();
   readonly #ofVmi = new Map<string, Set<string>>();
   /** VMIs whose migrations wait for a place. */
   readonly #pending = new Set<string>();
@@ -42,13 +42,13 @@ export class MigrationController extends Controller {
     else own.add(key);
     if (own.size === 0) this.#ofVmi.delete(vmi);
     if (after !== undefined && isRunning(after))
-      this.#places.note(metadata.uid, this.cluster.vmis.get(vmi)?.status?.nodeName);
+      this.#slots.add(metadata.uid, this.cluster.vmis.get(vmi)?.status?.nodeName);
     if (after === undefined || isOver(after)) this.#free(metadata.uid);
     this.queue.add(vmi);
   }
 
   #free(uid: string): void {
-    if (!this.#places.free(uid)) return;
+    if (!this.#slots.free(uid)) return;
     for (const key of this.#pending) this.queue.add(key);
     this.#pending.clear();
   }
@@ -91,24 +91,24 @@ export class MigrationController extends Controller {
         return undefined;
       case 'wait':
         return step.until - now;
-      case 'note':
-        return this.#note(migration, step.phase, now, vmi);
+      case 'setPhase':
+        return this.#setPhase(migration, step.phase, now, vmi);
       case 'takePlace': {
-        const told = heldByBackup(migration, vmi!, now);
-        if (told !== migration) await this.#put(told);
+        const updated = blockedByBackup(migration, vmi!, now);
+        if (updated !== migration) await this.#put(updated);
         if (isBackedUp(vmi!)) return undefined;
         if (isOn(vmi!.metadata, SimulatorAnnotation.podLeft)) return AGAIN_MS;
-        if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.cluster.kubevirt))
-          return this.#note(migration, 'Scheduling', now);
+        if (this.#slots.acquire(migration.metadata.uid, vmi!.status?.nodeName, this.cluster.kubevirt))
+          return this.#setPhase(migration, 'Scheduling', now);
         this.#pending.add(namespacedName(vmi!));
         return AGAIN_MS;
       }
       case 'findNode':
-        if (this.#targetFor(vmi!, migration) !== undefined) return this.#note(migration, 'Scheduled', now);
-        return step.until > now ? AGAIN_MS : this.#note(migration, 'Failed', now);
+        if (this.#targetFor(vmi!, migration) !== undefined) return this.#setPhase(migration, 'Scheduled', now);
+        return step.until > now ? AGAIN_MS : this.#setPhase(migration, 'Failed', now);
       case 'handOff': {
         const target = this.#targetFor(vmi!, migration);
-        if (target === undefined) return this.#note(migration, 'Failed', now);
+        if (target === undefined) return this.#setPhase(migration, 'Failed', now);
         return this.#write(handedOff(vmi!, migration, target));
       }
       case 'start':
@@ -142,7 +142,7 @@ export class MigrationController extends Controller {
     migrations.remember(await client.update<Migration>(migrations.resource, migration, { subresource: 'status' }));
   }
 
-  async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
+  async #setPhase(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
     const latest = this.cluster.migrations.get(namespacedName(migration)) ?? migration;
     await this.#put(inPhase(latest, phase, now, vmi));
   }

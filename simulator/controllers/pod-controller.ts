@@ -49,9 +49,9 @@ export class PodController extends Controller {
   /** Resolves when the VMIs of a node that is being cordoned have their pods. */
   async cordoned(node: string): Promise<void> {
     this.#cordoning.add(node);
-    const left = [...this.#on(node)];
+    const queue = [...this.#on(node)];
     const next = async (): Promise<void> => {
-      for (let key = left.shift(); key !== undefined; key = left.shift()) await this.#podOf(key);
+      for (let key = queue.shift(); key !== undefined; key = queue.shift()) await this.#podOf(key);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, next));
   }

@@ -36,7 +36,7 @@ export class VmController extends Controller {
     const add = (key: string): void => this.queue.add(key);
     cluster.vms.subscribe((key, before, after) => {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#startRevisions.forget(before);
-      this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
+      this.#lag.observe(key, before, after, cluster.kubevirt, Date.now());
       add(key);
     });
     cluster.vmis.subscribe(add);
@@ -71,9 +71,9 @@ export class VmController extends Controller {
 
   async #reconcile(found: Vm): Promise<number | undefined> {
     const vmi = await this.#ownVmi(found);
-    if (vmi !== undefined) this.#startRevisions.note(found, vmi);
+    if (vmi !== undefined) this.#startRevisions.remember(found, vmi);
     if (isDeleting(found)) {
-      await this.#takeDown(found, vmi);
+      await this.#tearDown(found, vmi);
       return undefined;
     }
     const vm = await this.#writes.admitted(found, vmi);
@@ -104,7 +104,7 @@ export class VmController extends Controller {
     return adopt(this.cluster, vmis, vmi, vmOwner(vm.metadata));
   }
 
-  async #takeDown(vm: Vm, vmi: Vmi | undefined): Promise<void> {
+  async #tearDown(vm: Vm, vmi: Vmi | undefined): Promise<void> {
     const orphaning = hasFinalizer(vm, 'orphan');
     if (!orphaning && vmi !== undefined) {
       if (!isDeleting(vmi)) await this.#writes.delete(vmi);

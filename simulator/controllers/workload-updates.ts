@@ -7,9 +7,9 @@ import { Controller } from '../store/controller.ts';
 import { waitsForHotplug } from '../vm/hotplug.ts';
 import { isOver } from '../vmi/migration.ts';
 import { newMigration } from '../vmi/new-migration.ts';
-import { mostAtOnce } from './migration-places.ts';
+import { mostAtOnce } from './migration-slots.ts';
 
-const MARK = 'kubevirt.io/workloadUpdateMigration';
+const UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 const ALL = 'all VMIs';
 
 /**
@@ -51,7 +51,7 @@ export class WorkloadUpdates extends Controller {
 
 const migrationOf = ({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Migration =>
   newMigration(
-    { generateName: 'kubevirt-workload-update-', namespace, annotations: { [MARK]: '' } },
+    { generateName: 'kubevirt-workload-update-', namespace, annotations: { [UPDATE_ANNOTATION]: '' } },
     { vmiName: name },
   );
 

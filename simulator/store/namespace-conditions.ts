@@ -17,31 +17,31 @@ export function remainingConditions(
   now: string,
 ): Condition[] | null {
   const kinds = remaining.map(({ resource: { plural, group }, objects }) => `${plural}.${group} has ${objects.length}`);
-  const ours = [
+  const conditions = [
     condition('NamespaceContentRemaining', kinds, {
-      True: { reason: 'SomeResourcesRemain', words: 'Some resources remain' },
-      False: { reason: 'ContentRemoved', words: 'All content was removed' },
+      True: { reason: 'SomeResourcesRemain', message: 'Some resources remain' },
+      False: { reason: 'ContentRemoved', message: 'All content was removed' },
     }),
     condition('NamespaceFinalizersRemaining', finalizersOf(remaining), {
-      True: { reason: 'SomeFinalizersRemain', words: 'Some content has finalizers' },
-      False: { reason: 'ContentHasNoFinalizers', words: 'No content has finalizers' },
+      True: { reason: 'SomeFinalizersRemain', message: 'Some content has finalizers' },
+      False: { reason: 'ContentHasNoFinalizers', message: 'No content has finalizers' },
     }),
   ];
   const before = (type: string): Condition | undefined => existing.find((one) => one.type === type);
-  if (ours.every(({ type, message }) => before(type)?.message === message)) return null;
-  const timed = ours.map((one): Condition => {
+  if (conditions.every(({ type, message }) => before(type)?.message === message)) return null;
+  const timed = conditions.map((one): Condition => {
     const { status, lastTransitionTime = now } = before(one.type) ?? {};
     return { ...one, lastTransitionTime: status === one.status ? lastTransitionTime : now };
   });
-  return [...existing.filter(({ type }) => !ours.some((one) => one.type === type)), ...timed];
+  return [...existing.filter(({ type }) => !conditions.some((one) => one.type === type)), ...timed];
 }
 
-type Said = Record<'True' | 'False', { reason: string; words: string }>;
+type Said = Record<'True' | 'False', { reason: string; message: string }>;
 
 function condition(type: string, what: readonly string[], said: Said): Condition {
   const status = what.length > 0 ? 'True' : 'False';
-  const { reason, words } = said[status];
-  return { type, status, reason, message: what.length > 0 ? `${words}: ${what.join(', ')}` : words };
+  const { reason, message } = said[status];
+  return { type, status, reason, message: what.length > 0 ? `${message}: ${what.join(', ')}` : message };
 }
 
 function finalizersOf(remaining: readonly Remaining[]): string[] {

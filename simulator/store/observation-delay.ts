@@ -11,7 +11,13 @@ export class ObservationDelay {
   readonly #before = new Map<string, { vm: Vm; until: number }>();
 
   /** Notes that a VM has changed. */
-  note(key: string, before: Vm | undefined, after: Vm | undefined, kubevirt: KubeVirt | undefined, now: number): void {
+  observe(
+    key: string,
+    before: Vm | undefined,
+    after: Vm | undefined,
+    kubevirt: KubeVirt | undefined,
+    now: number,
+  ): void {
     const lag = parseDuration(kubevirt?.metadata.annotations?.[LAG_ANNOTATION] ?? '') ?? 0;
     if (after === undefined) this.#before.delete(key);
     if (

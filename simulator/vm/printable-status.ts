@@ -36,7 +36,7 @@ const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
   ['Stopped', () => true],
 ];
 
-export const printableStatus = (shown: Shown): string => order.find(([, holds]) => holds(shown))![0];
+export const printableStatus = (shown: Shown): string => order.find(([, applies]) => applies(shown))![0];
 
 const isFalse = (vmi: VirtualMachineInstance | undefined, type: string, reason: string): boolean => {
   const condition = conditionOf(vmi, type);

@@ -18,7 +18,7 @@ export interface Rollout {
 
 /** The result for one field, or for several fields that belong together. */
 type Step = { spec: VmiSpec } | { message: string } | { failure: { reason: string; message: string } };
-type Take = (wanted: VmiSpec, vmi: VirtualMachineInstance, now: VmiSpec) => Step;
+type Apply = (wanted: VmiSpec, vmi: VirtualMachineInstance, now: VmiSpec) => Step;
 
 export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
 const MEMORY = 'memory updated in template spec';
@@ -32,8 +32,8 @@ export function planRollout(
   if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: undefined };
   let { spec } = vmi;
   let message: string | undefined;
-  for (const take of [takeSockets, takePlacement, takeTolerations, takeMemory]) {
-    const step = take(template.spec, vmi, spec);
+  for (const apply of [applySockets, applyPlacement, applyTolerations, applyMemory]) {
+    const step = apply(template.spec, vmi, spec);
     if ('failure' in step)
       return { restartRequired: required(message), live: changed(vmi, spec), failure: step.failure };
     if ('message' in step) message ??= step.message;
@@ -49,7 +49,7 @@ const required = (message: string | undefined): RestartRequired =>
 const changed = ({ spec }: VirtualMachineInstance, now: VmiSpec): VmiSpec | undefined =>
   isDeepStrictEqual(spec, now) ? undefined : now;
 
-const takeSockets: Take = (wanted, vmi, now) => {
+const applySockets: Apply = (wanted, vmi, now) => {
   const { cpu } = now.domain;
   if (wanted.domain.cpu === undefined || cpu === undefined) return { spec: now };
   const { sockets = 0 } = wanted.domain.cpu;
@@ -69,7 +69,7 @@ const takeSockets: Take = (wanted, vmi, now) => {
   return { spec: { ...now, domain: { ...now.domain, cpu: { ...cpu, sockets } } } };
 };
 
-const takePlacement: Take = (wanted, vmi, now) => {
+const applyPlacement: Apply = (wanted, vmi, now) => {
   const { nodeSelector: _nodeSelector, affinity: _affinity, ...rest } = now;
   const { nodeSelector, affinity } = wanted;
   const spec = {
@@ -83,7 +83,7 @@ const takePlacement: Take = (wanted, vmi, now) => {
   return { failure: { reason: 'AffinityChangeError', message } };
 };
 
-const takeTolerations: Take = (wanted, vmi, now) => {
+const applyTolerations: Apply = (wanted, vmi, now) => {
   const { tolerations: _tolerations, ...rest } = now;
   const { tolerations } = wanted;
   const spec = { ...rest, ...(tolerations === undefined ? {} : { tolerations }) };
@@ -93,7 +93,7 @@ const takeTolerations: Take = (wanted, vmi, now) => {
   return { failure: { reason: 'TolerationsChangeError', message } };
 };
 
-const takeMemory: Take = (wanted, vmi, now) => {
+const applyMemory: Apply = (wanted, vmi, now) => {
   const guest = wanted.domain.memory?.guest;
   const { guest: current, maxGuest } = now.domain.memory ?? {};
   const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};

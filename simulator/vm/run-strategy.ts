@@ -38,7 +38,7 @@ export function nextStep(vm: VirtualMachine, vmi: VirtualMachineInstance | undef
   const strategy = runStrategyOf(vm);
   switch (strategy) {
     case 'Always':
-      if (vmi === undefined) return startUnlessHeldBack(vm, now);
+      if (vmi === undefined) return startUnlessBackingOff(vm, now);
       return isStopRequested(vm, vmi) || isFinal(vmi) ? stop(vmi) : NOTHING;
     case 'RerunOnFailure':
       return vmi === undefined ? rerun(vm, now) : rerunOver(vm, vmi);
@@ -69,7 +69,7 @@ function isDone({ action, uid }: StateChangeRequest, vmi: VirtualMachineInstance
 
 const stop = (vmi: VirtualMachineInstance): Step => (isDeleting(vmi) ? NOTHING : STOP);
 
-function startUnlessHeldBack(vm: VirtualMachine, now: number): Step {
+function startUnlessBackingOff(vm: VirtualMachine, now: number): Step {
   const retryAfter = vm.status?.startFailure?.retryAfterTimestamp;
   const until = retryAfter === undefined ? 0 : Date.parse(retryAfter);
   return until > now ? { do: 'wait', until } : START;
@@ -78,7 +78,7 @@ function startUnlessHeldBack(vm: VirtualMachine, now: number): Step {
 /** Without a VMI, a rerun needs a request, or a run strategy that has just changed to RerunOnFailure. */
 function rerun(vm: VirtualMachine, now: number): Step {
   if (!isStartRequested(vm) && vm.status?.runStrategy === 'RerunOnFailure') return NOTHING;
-  return startUnlessHeldBack(vm, now);
+  return startUnlessBackingOff(vm, now);
 }
 
 function rerunOver(vm: VirtualMachine, vmi: VirtualMachineInstance): Step {

@@ -19,7 +19,7 @@ export class StartRevisions {
   }
 
   /** Notes a copy that an earlier run of this process may have made. */
-  note(vm: Stored<VirtualMachine>, vmi: VirtualMachineInstance): void {
+  remember(vm: Stored<VirtualMachine>, vmi: VirtualMachineInstance): void {
     const name = vmi.status?.virtualMachineRevisionName;
     if (name !== undefined && !this.#kept.has(vm.metadata.uid)) this.#kept.set(vm.metadata.uid, name);
   }

@@ -24,7 +24,7 @@ export const needsRecovery = (vm: VirtualMachine): boolean => isTrue(vm, MANUAL_
 export const startsUnrecovered = (vm: VirtualMachine): boolean =>
   needsRecovery(vm) || needsRecovery({ ...vm, status: { ...withVolumeMigration(vm, undefined, [], 0) } });
 
-type Told = Pick<VirtualMachineStatus, 'conditions' | 'volumeUpdateState'>;
+type VolumeStatus = Pick<VirtualMachineStatus, 'conditions' | 'volumeUpdateState'>;
 
 /**
  * Returns what a pass changes of a VM's conditions, and of what its status tells of its volumes' migration. A VM that
@@ -35,13 +35,13 @@ export function withVolumeMigration(
   vmi: VirtualMachineInstance | undefined,
   conditions: TimedCondition[],
   now: number,
-): Told {
+): VolumeStatus {
   const { volumeUpdateState, conditions: before = [] } = vm.status ?? {};
   if (volumeUpdateState?.volumeMigrationState == null) return { conditions };
   if (namesOldClaims(vm)) {
     const { volumeMigrationState: _over, ...rest } = volumeUpdateState;
-    const left = [VOLUMES_CHANGE, MANUAL_RECOVERY_REQUIRED].reduce<TimedCondition[]>(withoutCondition, conditions);
-    return { conditions: left, volumeUpdateState: rest };
+    const remaining = [VOLUMES_CHANGE, MANUAL_RECOVERY_REQUIRED].reduce<TimedCondition[]>(withoutCondition, conditions);
+    return { conditions: remaining, volumeUpdateState: rest };
   }
   const kept = before.filter(({ type }) => type === VOLUMES_CHANGE).reduce<TimedCondition[]>(withCondition, conditions);
   if ((vmi !== undefined && !isFinal(vmi)) || !isTrue({ status: { conditions: kept } }, VOLUMES_CHANGE))

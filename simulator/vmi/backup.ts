@@ -29,12 +29,12 @@ export const isBackedUp = ({ status }: VirtualMachineInstance): boolean => {
 const BLOCKED = 'migrationBlockedByBackup';
 
 /** Returns the migration, which tells whether a backup holds it; the same object if nothing changes. */
-export function heldByBackup(migration: Stored<Migration>, vmi: Vmi, now: number): Stored<Migration> {
+export function blockedByBackup(migration: Stored<Migration>, vmi: Vmi, now: number): Stored<Migration> {
   const conditions = migration.status?.conditions ?? [];
-  const isHeld = conditions.some(({ type }) => type === BLOCKED);
-  if (isHeld === isBackedUp(vmi)) return migration;
+  const isBlocked = conditions.some(({ type }) => type === BLOCKED);
+  if (isBlocked === isBackedUp(vmi)) return migration;
   const message = `Waiting for backup ${vmi.status?.changedBlockTracking?.backupStatus?.backupName} to complete`;
-  const next = isHeld
+  const next = isBlocked
     ? withoutCondition(conditions, BLOCKED)
     : withCondition(conditions, {
         type: BLOCKED,

@@ -2,13 +2,13 @@ import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { Migration, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { marked, type Eviction } from './eviction.ts';
+import { withEvacuation, type Eviction } from './eviction.ts';
 import { inFlight, newMigration } from './new-migration.ts';
 
 /** Does what KubeVirt does with a VMI whose pod is to be evicted. */
 export async function evict(cluster: Cluster, vmi: Stored<VirtualMachineInstance>, eviction: Eviction): Promise<void> {
   if (eviction === 'end') await end(cluster, vmi);
-  if (eviction === 'mark' || eviction === 'migrate') await mark(cluster, vmi);
+  if (eviction === 'requestEvacuation' || eviction === 'migrate') await requestEvacuation(cluster, vmi);
   if (eviction === 'migrate') await migrate(cluster, vmi);
 }
 
@@ -18,8 +18,8 @@ export async function end({ client, vmis }: Cluster, { metadata }: Stored<Virtua
   );
 }
 
-async function mark({ client, vmis }: Cluster, vmi: Stored<VirtualMachineInstance>): Promise<void> {
-  vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked(vmi)));
+async function requestEvacuation({ client, vmis }: Cluster, vmi: Stored<VirtualMachineInstance>): Promise<void> {
+  vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, withEvacuation(vmi)));
 }
 
 /** As KubeVirt does by itself if the eviction strategy is to migrate. */

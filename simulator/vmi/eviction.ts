@@ -8,7 +8,7 @@ import { isDeleting, isFinal } from '../objects/vmi.ts';
 export const EVICTION_SOURCE = 'kubevirt.io/eviction-source';
 
 /** Returns the VMI as an eviction marks it: it is to leave its node, and whether only the descheduler wishes so. */
-export function marked(vmi: Stored<VirtualMachineInstance>): Stored<VirtualMachineInstance> {
+export function withEvacuation(vmi: Stored<VirtualMachineInstance>): Stored<VirtualMachineInstance> {
   const { metadata, status } = vmi;
   const isWish = metadata.annotations?.[SimulatorAnnotation.evictedBy] === 'descheduler';
   const annotations = isWish ? { ...metadata.annotations, [EVICTION_SOURCE]: 'descheduler' } : metadata.annotations;
@@ -23,7 +23,7 @@ export function marked(vmi: Stored<VirtualMachineInstance>): Stored<VirtualMachi
  * What KubeVirt does when the pod of a VMI is to be evicted: it lets the pod go, so that the VMI ends; it refuses, and
  * notes on the VMI that it is to leave its node, and migrates it or not; or it refuses alone.
  */
-export type Eviction = 'nothing' | 'end' | 'mark' | 'migrate' | 'refuse';
+export type Eviction = 'nothing' | 'end' | 'requestEvacuation' | 'migrate' | 'refuse';
 
 export function evictionOf(vmi: VirtualMachineInstance, kubevirt: KubeVirt | undefined): Eviction {
   const { nodeName, evacuationNodeName } = vmi.status ?? {};
@@ -31,7 +31,7 @@ export function evictionOf(vmi: VirtualMachineInstance, kubevirt: KubeVirt | und
   const canMigrate = isTrue(vmi, 'LiveMigratable');
   switch (vmi.spec.evictionStrategy ?? kubevirt?.spec?.configuration?.evictionStrategy ?? 'None') {
     case 'External':
-      return 'mark';
+      return 'requestEvacuation';
     case 'LiveMigrate':
       return canMigrate ? 'migrate' : 'refuse';
     case 'LiveMigrateIfPossible':

@@ -19,7 +19,7 @@ type MigrationStep =
   /** Writes to the VMI which migration moves it, and where to; or that it has begun to. */
   | { do: 'handOff' | 'start' }
   | { do: 'end'; succeeded: boolean }
-  | { do: 'note'; phase: MigrationPhase };
+  | { do: 'setPhase'; phase: MigrationPhase };
 
 const MIGRATION_MS = 1000;
 /** How long KubeVirt waits for a node that takes the target pod. */
@@ -36,9 +36,9 @@ export function migrationStep(vmi: Vmi | undefined, migration: Stored<Migration>
   const state = vmi.status?.migrationState;
   const isHandedOff = state?.migrationUid === migration.metadata.uid;
   if (isHandedOff && state?.completed === true)
-    return { do: 'note', phase: state.failed === true ? 'Failed' : 'Succeeded' };
+    return { do: 'setPhase', phase: state.failed === true ? 'Failed' : 'Succeeded' };
   if (isFinal(vmi) || isDeleting(vmi) || isDeleting(migration))
-    return isHandedOff ? { do: 'end', succeeded: false } : { do: 'note', phase: 'Failed' };
+    return isHandedOff ? { do: 'end', succeeded: false } : { do: 'setPhase', phase: 'Failed' };
   return nextPhase(vmi, migration, isHandedOff, now);
 }
 
@@ -50,17 +50,17 @@ function nextPhase(
 ): MigrationStep {
   switch (status?.phase) {
     case undefined:
-      return { do: 'note', phase: 'Pending' };
+      return { do: 'setPhase', phase: 'Pending' };
     case 'Pending':
       return { do: phaseOf(vmi) === 'Running' ? 'takePlace' : 'nothing' };
     case 'Scheduling':
       return { do: 'findNode', until: Date.parse(metadata.creationTimestamp) + UNSCHEDULABLE_MS };
     case 'Scheduled':
-      return isHandedOff ? { do: 'note', phase: 'PreparingTarget' } : { do: 'handOff' };
+      return isHandedOff ? { do: 'setPhase', phase: 'PreparingTarget' } : { do: 'handOff' };
     case 'PreparingTarget':
-      return { do: 'note', phase: 'TargetReady' };
+      return { do: 'setPhase', phase: 'TargetReady' };
     case 'TargetReady':
-      return isMigrating(vmi) ? { do: 'note', phase: 'Running' } : { do: 'start' };
+      return isMigrating(vmi) ? { do: 'setPhase', phase: 'Running' } : { do: 'start' };
     case 'Running':
       return progress(vmi, now);
     case 'Succeeded':
@@ -105,11 +105,11 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   if (!succeeded || target === undefined) return { ...vmi, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
   const { [EVICTION_SOURCE]: _source, ...annotations } = metadata.annotations ?? {};
-  const { evacuationNodeName: _evacuated, ...left } = status ?? {};
+  const { evacuationNodeName: _evacuated, ...rest } = status ?? {};
   return hotplugged({
     ...vmi,
     metadata: { ...metadata, labels, annotations },
-    status: { ...left, migrationState, nodeName: target },
+    status: { ...rest, migrationState, nodeName: target },
   });
 }
 

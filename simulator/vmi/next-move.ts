@@ -57,7 +57,7 @@ export function nextMove(vmi: Vmi, around: Surroundings): Move {
   const phase = phaseOf(vmi);
   if (phase === undefined) return { vmi: admitted(vmi, around) };
   if (phase === 'Pending') return { vmi: schedule(vmi, around) };
-  if (phase === 'Scheduling') return { vmi: place(vmi, around) };
+  if (phase === 'Scheduling') return { vmi: bindToNode(vmi, around) };
   return phase === 'Scheduled' ? boot(vmi, around) : run(vmi, around);
 }
 
@@ -73,13 +73,13 @@ function admitted(vmi: Vmi, { now }: Surroundings): Vmi {
 
 /** If a node fits, scheduling takes no time, and one write enters both phases. */
 function schedule(vmi: Vmi, around: Surroundings): Vmi {
-  if (around.missingClaim === undefined) return place(entered(vmi, 'Scheduling', around.now), around);
+  if (around.missingClaim === undefined) return bindToNode(entered(vmi, 'Scheduling', around.now), around);
   const message = `failed to find PVC ${vmi.metadata.namespace}/${around.missingClaim}`;
   const unsynchronized = saying(vmi, 'Synchronized', 'False', 'FailedPvcNotFound', message, around.now);
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);
 }
 
-function place(vmi: Vmi, { node, lacksSource, now }: Surroundings): Vmi {
+function bindToNode(vmi: Vmi, { node, lacksSource, now }: Surroundings): Vmi {
   if (node === undefined || isOn(vmi.metadata, SimulatorAnnotation.unschedulable)) {
     const message = 'no node fits: none is schedulable and has all that the node selector and the machine type ask for';
     return saying(without(vmi, 'Synchronized'), 'PodScheduled', 'False', 'Unschedulable', message, now);

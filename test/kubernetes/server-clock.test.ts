@@ -16,7 +16,7 @@ function answer(clock: ServerClock, { ahead, there, back }: Record<'ahead' | 'th
   vi.advanceTimersByTime(there);
   const date = dateOf(Date.now() + ahead);
   vi.advanceTimersByTime(back);
-  clock.note(date, sentAt, Date.now());
+  clock.observe(date, sentAt, Date.now());
 }
 
 const ms = (most: number) => fc.integer({ min: 0, max: most });
@@ -56,6 +56,6 @@ test('a clock that is set anew is followed with the next answer', () => {
 
 test("an answer without a date leaves this machine's clock as it is", () => {
   const clock = new ServerClock();
-  for (const date of [undefined, '', 'soon', ['Thu, 01 Jan 2026 00:00:00 GMT']]) clock.note(date, T, T);
+  for (const date of [undefined, '', 'soon', ['Thu, 01 Jan 2026 00:00:00 GMT']]) clock.observe(date, T, T);
   expect(clock.now()).toBe(T);
 });

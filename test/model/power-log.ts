@@ -1,4 +1,4 @@
-import { changesOf } from '../../decisions/changes/note.ts';
+import { changesOf } from '../../decisions/changes/change-record.ts';
 import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';

@@ -63,7 +63,7 @@ export class RolloutLog implements Onlooker {
     this.#tellWrites();
     this.#tellOnce('sees', this.#seen(planned.key.uid));
     for (const { reason } of planned.steps) this.#tell('plans', reason);
-    this.#tellOnce('waits', planned.rollout?.waits.map(({ words }) => words).join('; ') ?? '');
+    this.#tellOnce('waits', planned.rollout?.waits.map(({ message: words }) => words).join('; ') ?? '');
     for (const condition of planned.status?.conditions ?? []) {
       if (CONDITIONS.has(condition.type)) this.#tellOnce('says', inWords(condition), condition.type);
     }

@@ -36,7 +36,7 @@ const SHOWN = [
 ];
 
 /** Activities that no recorded test leads to: those of the model do. */
-const NOT_ON_SERVERS = ['checkMachineTypes', 'tellDropped', 'lookAtCheck'];
+const NOT_ON_SERVERS = ['checkMachineTypes', 'reportDropped', 'lookAtCheck'];
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { applyCrds } from '../../clients/setup/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
 import { pathsOf } from '../../dev/paths.ts';
-import { holdPort, type PortName } from '../../dev/process/ports.ts';
+import { reservePort, type PortName } from '../../dev/process/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
@@ -221,7 +221,7 @@ class SharedStack {
     const { ports } = readStackRecord(pathsOf(this.#stack.state).stack)!;
     const names = LEASE_SERVERS.flatMap((name) => PORTS[name]).filter((name) => !this.#held.has(name));
     const hold = async (name: PortName): Promise<void> => {
-      const server = await holdPort(ports[name]);
+      const server = await reservePort(ports[name]);
       server?.on('connection', (connection) => connection.destroy());
       if (server !== undefined) this.#held.set(name, server);
     };

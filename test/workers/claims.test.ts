@@ -4,18 +4,20 @@ import { CLAIM_NAME, claimOf } from '../../api/claims/claim.ts';
 import { apiVersionOf, Leases, pathOf, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { refuseLeft } from '../../workers/refuse-left.ts';
+import { refuseDelegated } from '../../workers/refuse-delegated.ts';
 import { isRefusal, waitUntilWatched } from '../../workers/watch/keep-watch.ts';
 
 test('a worker of the cluster writes nothing in a namespace that is left, whatever it was doing', () => {
-  const cache = { isLeft: (namespace: string) => namespace === 'shop' };
+  const cache = { isDelegated: (namespace: string) => namespace === 'shop' };
   const write = (namespace: string, subresource?: string) => () =>
-    refuseLeft(cache, pathOf(VirtualMachines, namespace, 'web-1', subresource));
+    refuseDelegated(cache, pathOf(VirtualMachines, namespace, 'web-1', subresource));
   expect(write('shop')).toThrow('namespace shop is left to drover workers of its own');
   expect(write('shop', 'status')).toThrow('namespace shop is left');
-  expect(() => refuseLeft(cache, `/apis/subresources.kubevirt.io/v1/namespaces/shop/virtualmachines/a/stop`)).toThrow();
+  expect(() =>
+    refuseDelegated(cache, `/apis/subresources.kubevirt.io/v1/namespaces/shop/virtualmachines/a/stop`),
+  ).toThrow();
   expect(write('bank')).not.toThrow();
-  expect(() => refuseLeft(cache, `/apis/${apiVersionOf(VirtualMachines)}/namespaces`)).not.toThrow();
+  expect(() => refuseDelegated(cache, `/apis/${apiVersionOf(VirtualMachines)}/namespaces`)).not.toThrow();
 });
 
 const NAME = 'default.shop';

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { Done } from '../../activities/owners/done.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import { ToldBatches } from '../../activities/rollout/told-batches.ts';
+import { BatchCache } from '../../activities/rollout/batch-cache.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import { planPool } from '../../decisions/pool/plan.ts';
@@ -80,7 +80,7 @@ export class FakeCluster {
   }
 
   /** What the worker was told of batches; another one would know nothing. */
-  told = new ToldBatches();
+  told = new BatchCache();
   /** How many VMs of batches the plans were told in all. */
   vmsTold = 0;
 
@@ -89,7 +89,7 @@ export class FakeCluster {
       this.plans++;
       this.vmsTold += asked.batches.flatMap(({ vms = [] }) => vms).length;
       const batches = this.told.of(Context.current().info.workflowExecution!.runId, asked.batches);
-      if (batches === null) return { untold: true };
+      if (batches === null) return { incomplete: true };
       const { pool, vms, vmis } = this;
       const revisions = [...this.#templates].map(([revision, template], index) => ({
         name: `${name}-${revision}`,
@@ -136,7 +136,7 @@ export class FakeCluster {
       return { ...nothing, count: vms.length };
     },
     deleteKeptDisks: async () => nothing,
-    unmarkKeptDisks: async () => 'done' as const,
+    unlabelKeptDisks: async () => 'done' as const,
     labelVms: async () => 'done' as const,
     unlabelVms: async () => 'done' as const,
     removeDiskFinalizers: async () => 'done' as const,
@@ -164,7 +164,7 @@ export class FakeCluster {
     deleteRevisions: async () => {},
     setFinalizer: async () => nothing,
     keepReplicas: async () => ({}),
-    noteUid: async () => nothing,
+    recordUid: async () => nothing,
     adoptReturnedVms: () => Promise.reject(new Error('no test asks for it')),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),

@@ -121,7 +121,7 @@ export class TimedPool {
       attempt: 1,
       message: 'it was sick',
       rules: { backoff: delay, maxAttempts: null },
-      holdsData: true,
+      mayHaveData: true,
       earlyExits: 0,
     };
     const startedAt = '2020-01-01T00:00:00.000Z';

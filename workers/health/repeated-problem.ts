@@ -4,21 +4,21 @@ const AGAIN_MS = 60_000;
  * Reports a lasting problem once, and again every minute: what is retried every second must not be logged every second.
  */
 export class RepeatedProblem {
-  readonly #tell: (words: string) => void;
+  readonly #report: (message: string) => void;
   readonly #now: () => number;
-  #last: { words: string; at: number } | undefined;
+  #last: { message: string; at: number } | undefined;
 
-  constructor(tell: (words: string) => void, now: () => number = () => performance.now()) {
-    this.#tell = tell;
+  constructor(report: (message: string) => void, now: () => number = () => performance.now()) {
+    this.#report = report;
     this.#now = now;
   }
 
   /** Reports the problem if it differs from the last one, or was last reported a minute ago. */
-  lasts(words: string): void {
+  lasts(message: string): void {
     const at = this.#now();
-    if (this.#last?.words === words && at - this.#last.at < AGAIN_MS) return;
-    this.#last = { words, at };
-    this.#tell(words);
+    if (this.#last?.message === message && at - this.#last.at < AGAIN_MS) return;
+    this.#last = { message, at };
+    this.#report(message);
   }
 }
 

@@ -44,11 +44,11 @@ export class Handovers {
     if (!isRollingOut) return void this.#free.delete(key);
     const free = this.#free.get(key) ?? [];
     this.#free.set(key, free);
-    if (wasUp) this.#taken(free, labels, now);
+    if (wasUp) this.#observe(free, labels, now);
     if (isUp) free.push(now);
   }
 
-  #taken(free: number[], labels: Omit<Rolling, 'isRollingOut'>, now: number): void {
+  #observe(free: number[], labels: Omit<Rolling, 'isRollingOut'>, now: number): void {
     let since = free.shift();
     while (since !== undefined && now - since > LONGEST_MS) since = free.shift();
     if (since !== undefined) this.#seconds.observe(labels, (now - since) / 1_000);

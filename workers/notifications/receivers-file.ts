@@ -33,37 +33,37 @@ export function openReceivers(path: string | null, logger: Logger): () => readon
 }
 
 function readReceivers(path: string): Receiver[] {
-  const place = `DROVER_WEBHOOKS=${path}`;
-  const content = contentOf(path, place);
+  const setting = `DROVER_WEBHOOKS=${path}`;
+  const content = contentOf(path, setting);
   const problems = check(Receivers, content, { written: () => undefined, hint: () => undefined });
   if (problems.length > 0) {
-    const told = problems.map(({ path: at, message }) => `${formatPath(at) || 'it'}: ${withoutValue(message)}`);
-    throw new ReceiversError(`${place}: ${told.join('; ')}`);
+    const messages = problems.map(({ path: at, message }) => `${formatPath(at) || 'it'}: ${withoutValue(message)}`);
+    throw new ReceiversError(`${setting}: ${messages.join('; ')}`);
   }
   return Receivers.parse(content).receivers.map((receiver) => {
     const { ca } = receiver;
     // A path, unless it is the certificate itself.
-    return ca === undefined || ca.includes('-----BEGIN') ? receiver : { ...receiver, ca: textOf(ca, place) };
+    return ca === undefined || ca.includes('-----BEGIN') ? receiver : { ...receiver, ca: textOf(ca, setting) };
   });
 }
 
 /** A value may be secret, even in the wrong field. */
 const withoutValue = (message: string): string => message.replace(/, found (?!(a list|an object)$).*/s, '');
 
-function contentOf(path: string, place: string): unknown {
-  const text = textOf(path, place);
+function contentOf(path: string, setting: string): unknown {
+  const text = textOf(path, setting);
   try {
     return parse(text);
   } catch {
     // The parser quotes lines, which may be secret.
-    throw new ReceiversError(`${place}: is not YAML`);
+    throw new ReceiversError(`${setting}: is not YAML`);
   }
 }
 
-function textOf(path: string, place: string): string {
+function textOf(path: string, setting: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new ReceiversError(`${place}: ${path} can't be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new ReceiversError(`${setting}: ${path} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }

@@ -57,7 +57,7 @@ export const runControl = (cluster: string): RunControl => ({
     await ended.catch(() => undefined);
   },
 
-  async tell(ref, { signal, ...request }) {
+  async signal(ref, { signal, ...request }) {
     try {
       await handleOf(cluster, ref).signal(SIGNALS[signal], request);
     } catch (error) {
@@ -109,13 +109,13 @@ const failureOf = (handle: WorkflowHandle): Promise<Error | null> =>
 const SILENT_TRIES = 2;
 
 /** Activities in words for users who haven't read the code; other activities keep their names. */
-const WORDS: Record<string, string> = {
+const ACTIVITY_LABELS: Record<string, string> = {
   preflightTransition: 'the check before the first change',
   preflightPatch: 'the check before the first change',
   checkMachineTypes: 'a dry run',
   patchMachineTypes: 'the change of machine types',
   patchPoolTemplates: 'the change of pools',
-  clearMarks: 'the removal of labels',
+  clearTransitionLabels: 'the removal of labels',
   changePower: 'the start, stop or restart of VMs',
   followTransition: 'the restart of VMs, or a look at them',
 };
@@ -129,5 +129,5 @@ const troublesOf = ({ raw }: WorkflowExecutionDescription): string[] =>
     if (!lastFailure || (attempt ?? 1) <= SILENT_TRIES + 1) return [];
     const name = activityType?.name ?? '';
     const message = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
-    return [`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${message}`];
+    return [`${ACTIVITY_LABELS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${message}`];
   });

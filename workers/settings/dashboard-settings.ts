@@ -20,7 +20,7 @@ export const DASHBOARD_SETTINGS = {
     isPath: true,
   },
   'dashboard.proxyNames': {
-    what: "names of which the proxy's certificate must have one: its common name, a DNS name or a URI",
+    what: "names, one of which the proxy's certificate must have: its common name, a DNS name or a URI",
     variable: 'DROVER_DASHBOARD_PROXY_NAMES',
     flag: '--proxy-names',
     without: 'any certificate of these authorities',

@@ -35,7 +35,7 @@ export function gatherSettings({ env, flags = new Map(), config }: GatherOptions
     const ofFile = yieldsTo.some((other) => Boolean(env[other])) ? undefined : said?.get(name);
     if (ofFlag !== undefined) given.set(name, { text: ofFlag, from: flag! });
     else if (ofVariable) given.set(name, { text: ofVariable, from: variable });
-    else if (ofFile !== undefined) given.set(name, { text: ofFile.text, from: ofFile.place });
+    else if (ofFile !== undefined) given.set(name, { text: ofFile.text, from: ofFile.location });
     if (!ofVariable && ofFile !== undefined) merged[variable] = ofFile.text;
   }
   return { env: merged, given, path };

@@ -7,12 +7,12 @@ import { fileSchema } from './schema.ts';
 import { eachSetting, type SettingName } from './settings.ts';
 
 /** What the settings file says, as text, and where. */
-type SettingsFile = Map<SettingName, { text: string; place: string }>;
+type SettingsFile = Map<SettingName, { text: string; location: string }>;
 
 /** Reads a settings file. Throws `ManifestErrors` with a sentence for each problem. */
 export function readSettingsFile(path: string, home: string | undefined): SettingsFile {
-  const problem = (message: string, place: object = {}): ManifestErrors =>
-    new ManifestErrors([{ source: path, document: 0, path: '', message, ...place }]);
+  const problem = (message: string, location: object = {}): ManifestErrors =>
+    new ManifestErrors([{ source: path, document: 0, path: '', message, ...location }]);
   const [document, second] = readDocuments(textOf(path, problem));
   if (document === undefined) return new Map();
   const [fault] = document.faults;
@@ -37,7 +37,7 @@ export function readSettingsFile(path: string, home: string | undefined): Settin
     if (found === undefined) continue;
     const text = String(found);
     const absolute = text.startsWith('~/') ? join(home ?? '/', text.slice(2)) : resolve(dirname(path), text);
-    said.set(name, { text: isPath === true ? absolute : text, place: `${path}:${lineOf(at)}` });
+    said.set(name, { text: isPath === true ? absolute : text, location: `${path}:${lineOf(at)}` });
   }
   return said;
 }
@@ -55,7 +55,7 @@ function textOf(path: string, problem: (message: string) => ManifestErrors): str
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw problem('there is no such settings file');
+    if (code === 'ENOENT') throw problem('settings file not found');
     throw problem(code === 'EISDIR' ? 'must be a file, found a folder' : `can't be read: ${code ?? message}`);
   }
 }

@@ -35,7 +35,7 @@ export class CommandTraces {
   /** `isNews`: reports false while all objects are listed for the first time. */
   hear(change: CacheChange, isNews: () => boolean, now = Date.now()): void {
     if (!isKept(change)) return;
-    const [before, after] = [change.before, change.after].map((object) => noteOf(object));
+    const [before, after] = [change.before, change.after].map((object) => traceparentOf(object));
     if (after === undefined || after === before || !isNews()) return;
     const { metadata } = change.after!;
     const isOperation = change.kind === 'operation' || change.kind === 'schedule';
@@ -64,5 +64,5 @@ export class CommandTraces {
 
 const isKept = (change: CacheChange): change is KeptChange => (KEPT as readonly string[]).includes(change.kind);
 
-const noteOf = (object: { metadata: KubeObject['metadata'] } | undefined): string | undefined =>
+const traceparentOf = (object: { metadata: KubeObject['metadata'] } | undefined): string | undefined =>
   object?.metadata.annotations?.[TRACEPARENT_ANNOTATION];

@@ -78,11 +78,11 @@ export async function ensureWatch(
   { isDry = false }: { isDry?: boolean } = {},
 ): Promise<boolean> {
   const { cluster, namespace, uid } = identity;
-  const isOurs = (watched: Watched | null | undefined): boolean => {
+  const isOwn = (watched: Watched | null | undefined): boolean => {
     if (watched !== undefined && watched?.uid !== uid) throw new ClusterNameTaken(identity, watched);
     return watched !== undefined;
   };
-  if (isOurs(await watchedCluster(client, cluster))) return true;
+  if (isOwn(await watchedCluster(client, cluster))) return true;
   if (isDry) return false;
   // The memo is carried over from run to run.
   await client.workflow.start('watch', {
@@ -95,6 +95,6 @@ export async function ensureWatch(
     args: [{ cluster }],
   });
   // The worker of something else may have been faster.
-  isOurs(await watchedCluster(client, cluster));
+  isOwn(await watchedCluster(client, cluster));
   return false;
 }

@@ -66,7 +66,7 @@ async function watched(
   const isKnown = serving !== undefined && namespace === undefined;
   const uid = isKnown ? serving : await uidOf(kube, namespace, stop);
   if (serving !== undefined && uid !== serving)
-    throw new NotOurs(`namespace ${namespace} was deleted, and another one of its name was made`);
+    throw new NotServed(`namespace ${namespace} was deleted, and another one of its name was made`);
   // Before it is claimed: `drover setup` would take what is watched for another cluster's.
   if (replaced !== undefined && replaced !== uid) await endWatchOf(client, { cluster, uid: replaced });
   if (namespace !== undefined) await ensureClaimed(kube, namespace, cluster);
@@ -77,11 +77,11 @@ async function watched(
 
 /** Whether it is not for these workers to serve, rather than that a server does not answer. */
 export const isRefusal = (error: unknown): error is Error =>
-  error instanceof NotOurs || error instanceof ClusterNameTaken;
+  error instanceof NotServed || error instanceof ClusterNameTaken;
 
 /** Thrown if a namespace is not, or no longer, these workers' to serve. */
-class NotOurs extends Error {
-  override readonly name = 'NotOurs';
+class NotServed extends Error {
+  override readonly name = 'NotServed';
 }
 
 /** A Role in a namespace goes with it: what is gone can't be told from what may not be read. */
@@ -90,16 +90,16 @@ async function uidOf(kube: Pick<KubeClient, 'get'>, namespace: string | undefine
     return await servedUidOf(kube, namespace, stop);
   } catch (error) {
     if (namespace === undefined || !(error instanceof KubeError) || ![403, 404].includes(error.status)) throw error;
-    throw new NotOurs(`there is no namespace ${namespace}, or no Role for this worker in it: ${error.message}`);
+    throw new NotServed(`there is no namespace ${namespace}, or no Role for this worker in it: ${error.message}`);
   }
 }
 
-/** Throws `NotOurs` unless the namespace is left to the workers of this name: those of the cluster act otherwise. */
+/** Throws `NotServed` unless the namespace is left to the workers of this name: those of the cluster act otherwise. */
 async function ensureClaimed(kube: Pick<KubeClient, 'get'>, namespace: string, cluster: string): Promise<void> {
   const holder = await claimHolderOf(kube, namespace);
   if (holder === cluster) return;
   const these = `these are the workers ${cluster}`;
-  throw new NotOurs(
+  throw new NotServed(
     holder === undefined
       ? `namespace ${namespace} is left to no workers of its own, and ${these}: \`drover setup --only-namespace ${namespace}\` leaves it to them`
       : `namespace ${namespace} is left to the workers ${holder} by its Lease ${CLAIM_NAME}, and ${these}`,

@@ -43,7 +43,7 @@ interface Kind {
 
 const NAME_ATTRIBUTES = { DroverPool, DroverReplicaSet };
 
-const ofOwner = (kind: VmOwnerKind, summary: string, details: (place: string) => string): Kind => ({
+const ofOwner = (kind: VmOwnerKind, summary: string, details: (target: string) => string): Kind => ({
   ...OWNER_WORKFLOWS[kind],
   start: ({ cluster, key }) => {
     const [namespace = '', name = ''] = key.split('/');
@@ -76,16 +76,16 @@ const ofOperations = (type: string, id: string, summary: string, details: string
 });
 
 const KINDS: Record<What, Kind> = {
-  pool: ofOwner('VirtualMachinePool', 'Pool', (place) => `Keeps the VMs of pool ${place} as its spec says.`),
+  pool: ofOwner('VirtualMachinePool', 'Pool', (target) => `Keeps the VMs of pool ${target} as its spec says.`),
   'replica set': ofOwner(
     'VirtualMachineReplicaSet',
     'Replica set',
-    (place) => `Keeps the VMs of replica set ${place} at its number, and never above that.`,
+    (target) => `Keeps the VMs of replica set ${target} at its number, and never above that.`,
   ),
   'VMI replica set': ofOwner(
     'VirtualMachineInstanceReplicaSet',
     'VMI replica set',
-    (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces each that ends at once.`,
+    (target) => `Keeps the VMIs of replica set ${target} at its number, and replaces each that ends at once.`,
   ),
   operation: ofOperations('operation', 'operation', 'Operation', 'Carries out operation'),
   schedule: ofOperations('operationSchedule', 'schedule', 'Schedule', 'Makes the operations of schedule'),
@@ -160,7 +160,7 @@ export const childSignals: ChildSignals = {
       lost.push({ workflowId, runId, endedAt: closeTime?.getTime() ?? Date.now() });
     return lost;
   },
-  tell: (client, { workflowId, endedAt }) =>
+  notifyPool: (client, { workflowId, endedAt }) =>
     unlessEnded(client.workflow.getHandle(poolOfChild(workflowId)).signal(childLost, { workflowId, endedAt })),
 };
 

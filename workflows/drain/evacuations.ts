@@ -50,12 +50,12 @@ export class Evacuations {
       try {
         const done = await evacuateVms.executeWithOptions({ summary: summary(reason) }, [key, vms, known]);
         minVersions = done.minVersions;
-        this.#note(names, done.notMoved);
+        this.#recordOutcome(names, done.notMoved);
       } catch (error) {
         if (isCancellation(error)) throw error;
         const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
         log.warn('VMs could not be moved off their nodes', { reason, message });
-        this.#note(
+        this.#recordOutcome(
           names,
           vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, message })),
         );
@@ -64,7 +64,7 @@ export class Evacuations {
     void run.then(() => onChange(minVersions));
   }
 
-  #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
+  #recordOutcome(tried: readonly string[], notMoved: readonly NotMoved[]): void {
     const { journal } = this.#options;
     for (const { vm, reason, message } of notMoved)
       journal.end({ action: 'evacuate', vms: [vm] }, reason === 'Refused' ? { end: reason, message } : null);

@@ -84,7 +84,7 @@ class Attempt {
       );
       if (removal.end !== 'Removed') return removal;
       this.#isRemoved = true;
-      for (const event of removal.events) this.#note(event);
+      for (const event of removal.events) this.#log(event);
       this.#show('waits until the VM and its disks are gone');
       this.#minVersions = await awaiting().awaitRemoval.executeWithOptions(
         { summary: summary(`wait for ${unhealthyVm.name} to go`) },
@@ -97,8 +97,8 @@ class Attempt {
       );
     }
     this.#show(`waits until ${removed.nextAt} before it is recreated`);
-    const leftMs = attempt.skipDelay ? 0 : Date.parse(removed.nextAt) - Date.now();
-    if (leftMs > 0) await sleep(leftMs, { summary: summary(`the delay before replacement ${unhealthyVm.attempt}`) });
+    const waitMs = attempt.skipDelay ? 0 : Date.parse(removed.nextAt) - Date.now();
+    if (waitMs > 0) await sleep(waitMs, { summary: summary(`the delay before replacement ${unhealthyVm.attempt}`) });
     return { end: 'Removed', ...removed };
   }
 
@@ -116,7 +116,7 @@ class Attempt {
     });
   }
 
-  #note(what: string): void {
+  #log(what: string): void {
     this.#past.push(`${new Date(Date.now()).toISOString()} ${what}`);
   }
 

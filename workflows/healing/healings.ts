@@ -15,7 +15,12 @@ import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
-import { takenOver, withHealingSignal, type HealingSignal, type HealingState } from '../../decisions/healing/state.ts';
+import {
+  carriedOver,
+  withHealingSignal,
+  type HealingSignal,
+  type HealingState,
+} from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
@@ -61,7 +66,7 @@ export class Healings {
 
   constructor(options: HealingsOptions) {
     this.#options = options;
-    this.state = options.state === null ? null : takenOver(options.state);
+    this.state = options.state === null ? null : carriedOver(options.state);
     this.#signals = new PendingSignals(options.signals);
     onSignal(attemptWaiting, 'Internal: an unhealthy VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#receive({ kind: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
@@ -82,12 +87,12 @@ export class Healings {
    * Takes over what a plan has found: records Events, cancels attempts and begins others. If something was asked for
    * meanwhile, the next plan decides.
    */
-  taken(key: PoolKey, { healing, isOverruled }: Pick<PoolPlan, 'healing' | 'isOverruled'>): void {
+  applyPlan(key: PoolKey, { healing, isOverruled }: Pick<PoolPlan, 'healing' | 'isOverruled'>): void {
     const unknown = this.#signals.unknown(isOverruled === true);
     if (unknown.length === 0 || isOverruled === true) for (const attempt of healing.cancel) this.#cancel(attempt);
     if (unknown.length > 0) {
       if (this.state === null || isOverruled === true)
-        this.state = unknown.reduce(withHealingSignal, takenOver(healing.state));
+        this.state = unknown.reduce(withHealingSignal, carriedOver(healing.state));
       return this.#options.onChange();
     }
     this.state = healing.state;
@@ -106,7 +111,7 @@ export class Healings {
 
   /** What was asked for, and no plan that was taken knows of: the next run must know it. */
   get signals(): HealingSignal[] {
-    return this.#signals.told;
+    return this.#signals.received;
   }
 
   /** Ends the attempts for an earlier pool of the same name. Keeps what was asked for since then. */
@@ -194,10 +199,10 @@ export class Healings {
   }
 
   #record(key: PoolKey, event: HealingEvent): void {
-    const { ended, ...words } = event;
+    const { ended, ...rest } = event;
     if (ended !== undefined) this.#options.journal.end({ action: 'heal', vms: [ended.vm] }, ended);
     void this.#options.inProgress.run({ kind: 'notifying', reason: event.reason }, () =>
-      recordHealing(key, words).catch((error: unknown) =>
+      recordHealing(key, rest).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
       ),
     );

@@ -10,12 +10,12 @@ export const CHECK = { summary: 'try the change of types that were not seen befo
 export function awaitDetails({ restarting, toRestart, waiting, inPools, deferred }: TransitionProgress['counts']): {
   summary: string;
 } {
-  const words = formatCounts([
+  const counts = formatCounts([
     [restarting, 'to come back'],
     [toRestart, 'to be restarted'],
     [waiting, 'to be restarted by their owners'],
     [inPools, 'to be updated by their pools'],
     [deferred, 'that must not be disrupted now'],
   ]);
-  return { summary: summary(words.length === 0 ? 'look for VMs to change' : `wait for VMs: ${words.join(', ')}`) };
+  return { summary: summary(counts.length === 0 ? 'look for VMs to change' : `wait for VMs: ${counts.join(', ')}`) };
 }

@@ -11,7 +11,7 @@ import { transitionOutline, type TransitionProgress } from '../../decisions/mach
 import type { TransitionRunInput } from '../../decisions/operations/run-input.ts';
 import { BY_SPEC } from '../../decisions/operations/status.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { noteFailure } from '../../decisions/runs/failures.ts';
+import { addFailure } from '../../decisions/runs/failures.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import { Journal } from '../history/journal.ts';
 import { transitionProgress } from '../lib/messages.ts';
@@ -36,7 +36,7 @@ const untilDone = {
 } as const;
 const { preflightTransition } = proxyActivities<MachineTypeActivities>(CHECKING);
 // Retried until done: what is impossible comes back as an outcome.
-const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks } =
+const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearTransitionLabels } =
   proxyActivities<MachineTypeActivities>(untilDone);
 
 /** More failures than this end the transition: its report and its state would grow without bounds. */
@@ -80,8 +80,8 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     await this.untilOver();
     const { operation, transition } = this.#input;
     const vms = { allWithin: transition.scope.namespaces };
-    const marked = { operation, vms, minVersions: this.#state.minVersions };
-    await clearMarks.executeWithOptions({ summary: 'clear the labels that are left on VMs' }, [marked]);
+    const request = { operation, vms, minVersions: this.#state.minVersions };
+    await clearTransitionLabels.executeWithOptions({ summary: 'clear the labels that are left on VMs' }, [request]);
     this.showEnd();
     return { ...this.#progress(), acts: this.journal.kept };
   }
@@ -141,7 +141,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
         inProgress: [...inProgress],
         failed: failed.map(({ message: _message, ...one }) => one),
         mayFail: this.#mayFail(),
-        takes: this.mayTouch(),
+        mayStart: this.mayTouch(),
         isEnding: this.isEnding(),
         reportMs: this.reportMs(),
       },
@@ -158,9 +158,9 @@ class TransitionRun extends Run<FollowedTransition, Working> {
    * Acts on everything that was found, one thing after another, since each takes time. The next observation waits for
    * the results.
    */
-  protected override async act({ check, patch, pools, unmark }: FollowedTransition): Promise<void> {
+  protected override async act({ check, patch, pools, unlabel }: FollowedTransition): Promise<void> {
     if (check.length > 0 && this.mayTouch()) await this.#checkTypes(check);
-    if (unmark.length > 0) await this.#unmark(unmark);
+    if (unlabel.length > 0) await this.#clearLabels(unlabel);
     if (pools.length > 0 && this.mayTouch()) await this.#changePools(pools);
     if (patch.length > 0 && this.mayTouch()) await this.#patch(patch);
   }
@@ -173,10 +173,12 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     this.learn(minVersions);
   }
 
-  async #unmark(vms: string[]): Promise<void> {
+  async #clearLabels(vms: string[]): Promise<void> {
     const request = { operation: this.#input.operation, vms, minVersions: this.#state.minVersions };
-    const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the label of', vms), [request]);
-    for (const one of kept) this.#fail({ ...one, wasAvailable: false, keepsMark: true });
+    const { kept, minVersions } = await clearTransitionLabels.executeWithOptions(named('clear the label of', vms), [
+      request,
+    ]);
+    for (const one of kept) this.#fail({ ...one, wasAvailable: false, keepsLabel: true });
     this.learn(minVersions);
   }
 
@@ -231,7 +233,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   #fail(failure: FailedVm & NotRetried): void {
     const { vm, message } = failure;
     log.warn('the machine type of a VM could not be changed', { vm, message });
-    noteFailure(this.#state.failed, failure);
+    addFailure(this.#state.failed, failure);
   }
 
   protected continueAsNew(): Promise<never> {

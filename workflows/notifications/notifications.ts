@@ -21,7 +21,7 @@ interface NotificationsInput {
   outbox?: OutboxState;
 }
 
-const { lookForNotices, tellDropped } = proxyActivities<NotificationActivities>({
+const { lookForNotices, reportDropped } = proxyActivities<NotificationActivities>({
   startToCloseTimeout: '1m',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
@@ -89,10 +89,10 @@ class Notifications {
     }));
     for (;;) {
       if (this.#toTry !== null) await this.#try(this.#toTry);
-      if (this.#isToLook || (this.#isMore && this.#outbox.room > 0)) await this.#look();
+      if (this.#isToLook || (this.#isMore && this.#outbox.capacity > 0)) await this.#look();
       this.#hasNews = false;
-      this.#tell();
-      if (this.#isToLook || this.#toTry !== null || (this.#isMore && this.#outbox.room > 0)) continue;
+      this.#deliverDue();
+      if (this.#isToLook || this.#toTry !== null || (this.#isMore && this.#outbox.capacity > 0)) continue;
       if (this.#outbox.isEmpty && this.#inFlight.size === 0 && this.#drops === 0) return;
       await this.#endIfLong();
       await condition(() => this.#isToLook || this.#hasNews || this.#toTry !== null, this.#waitMs());
@@ -101,15 +101,15 @@ class Notifications {
 
   async #look(): Promise<void> {
     this.#isToLook = false;
-    const room = Math.min(this.#outbox.room, AT_ONCE);
+    const capacity = Math.min(this.#outbox.capacity, AT_ONCE);
     const { keys } = this.#outbox;
-    const looked = await lookForNotices({ keys, receivers: this.#outbox.state.receivers, room }, this.#minVersions);
+    const looked = await lookForNotices({ keys, receivers: this.#outbox.state.receivers, capacity }, this.#minVersions);
     this.#outbox.looked(looked, Date.now());
     this.#isMore = looked.more;
   }
 
   /** Begins to tell each receiver what is due, and returns at once. */
-  #tell(): void {
+  #deliverDue(): void {
     for (const { receiver, notices } of this.#outbox.advance(Date.now())) {
       const [first] = notices;
       this.#drop(receiver, { count: notices.length, first: first!, message: 'it did not take it in time' });
@@ -147,7 +147,7 @@ class Notifications {
   #drop(receiver: string, dropped: DroppedNotices): void {
     if (receiver === KUBERNETES_EVENTS) return;
     this.#drops++;
-    void tellDropped(receiver, dropped).finally(() => {
+    void reportDropped(receiver, dropped).finally(() => {
       this.#drops--;
       this.#hasNews = true;
     });

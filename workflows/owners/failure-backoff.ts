@@ -76,7 +76,7 @@ export class FailureBackoff {
     failures.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
     if (reason === 'FailedCreate') this.#hasSucceeded = false;
     const now = Date.now();
-    this.note(reason, message);
+    this.recordError(reason, message);
     // Steps that fail together count as one failure.
     if (!this.isWaiting(reason)) failures.retryAt = now + backoffMs(++failures.inARow);
     failures.failure = { reason, message, since: failures.failure?.since ?? new Date(now).toISOString() };
@@ -105,7 +105,7 @@ export class FailureBackoff {
     for (const failures of this.#all) Object.assign(failures, { retryAt: null, refused: [] });
   }
 
-  note(reason: string, message: string): void {
+  recordError(reason: string, message: string): void {
     const { state } = this;
     const last = state.recentErrors.at(-1);
     const others =
@@ -143,12 +143,12 @@ export class FailureBackoff {
       const reason = key as FailureReason;
       const { failure, refused } = failures;
       const isGeneral = isOfAll(failures);
-      const isHeld = this.isWaiting(reason);
-      const one = isHeld || isBusy(operationOf(reason) ?? 'finalizer') ? 0 : 1;
+      const isDelayed = this.isWaiting(reason);
+      const one = isDelayed || isBusy(operationOf(reason) ?? 'finalizer') ? 0 : 1;
       const backoff: Backoff = {
         failure,
         allowance: isGeneral ? one : null,
-        refused: { names: refused, isHeld, isGeneral },
+        refused: { names: refused, isDelayed, isGeneral },
       };
       if (failure !== null || refused.length > 0) backoffs[reason] = backoff;
     }

@@ -3,7 +3,7 @@ import { HOUSEKEEPING, type HousekeepingKind } from '../../decisions/owners/hous
 /** What a workflow has begun and not yet seen end: the operations that run in parallel, and the VMs that each holds. */
 export class InFlight {
   readonly #operations = new Map<number, { kind: OperationKind; names: readonly string[]; reason: string }>();
-  readonly #held = new Set<OperationKind>();
+  readonly #deferred = new Set<OperationKind>();
   #next = 0;
 
   /** Holds `names` until `run` settles, whether it succeeds or fails. */
@@ -21,13 +21,13 @@ export class InFlight {
   }
 
   /** Notes that something of this kind came while another was running. */
-  hold(kind: OperationKind): void {
-    this.#held.add(kind);
+  defer(kind: OperationKind): void {
+    this.#deferred.add(kind);
   }
 
   /** Reports whether something of this kind came since the last call. */
-  wasHeld(kind: OperationKind): boolean {
-    return this.#held.delete(kind);
+  wasDeferred(kind: OperationKind): boolean {
+    return this.#deferred.delete(kind);
   }
 
   get isEmpty(): boolean {

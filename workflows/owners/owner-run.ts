@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ToldTooLittle } from '../../activities/owners/plan-request.ts';
+import type { IncompleteInput } from '../../activities/owners/plan-request.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
@@ -101,7 +101,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** A cancellation, which Temporal's Web UI offers, changes nothing: otherwise no workflow would manage the owner. */
   runUntilDeleted(): Promise<{ acts: Act[] }> {
     return CancellationScope.nonCancellable(() => {
-      void CancellationScope.current().cancelRequested.catch(() => this.#noteCancellation());
+      void CancellationScope.current().cancelRequested.catch(() => this.#recordCancellation());
       return this.#turns();
     });
   }
@@ -126,8 +126,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     }
   }
 
-  /** Asks the activity for a plan. `tellsAll`: with all that it may know from earlier plans of this run, too. */
-  protected abstract plan(request: OwnerRequest, tellsAll: boolean): Promise<P | { gone: true } | ToldTooLittle>;
+  /** Asks the activity for a plan. `sendsAll`: with all that it may know from earlier plans of this run, too. */
+  protected abstract plan(request: OwnerRequest, sendsAll: boolean): Promise<P | { gone: true } | IncompleteInput>;
   /** Begins the plan's steps, without waiting for them. */
   protected abstract beginSteps(planned: P): void;
   /** The status that the plan wants written; null if none. */
@@ -138,11 +138,11 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected abstract reset(uid: string): void;
   protected abstract continueAsNew(carried: CarriedOwner): Promise<never>;
   /** Called for each plan, before its steps begin. */
-  protected note(_planned: P): void {}
+  protected onPlanned(_planned: P): void {}
   /** Called for each plan, after its steps have begun. */
   protected announce(_planned: P): void {}
   /** Whether a change of the number of VMs has a record of its own. */
-  protected isTold(_planned: P): boolean {
+  protected hasOwnRecord(_planned: P): boolean {
     return false;
   }
   /** Whether workflows run whose ends this run would hear of at once, and the next one later. */
@@ -171,9 +171,9 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     };
   }
 
-  #noteCancellation(): void {
+  #recordCancellation(): void {
     const { owner } = this.labels;
-    this.failureBackoff.note(
+    this.failureBackoff.recordError(
       'NotCancelled',
       `its cancellation was requested in Temporal, and changes nothing as long as the ${owner} exists`,
     );
@@ -199,16 +199,16 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#isPlanning = true;
     try {
       const planned = await this.plan(request, false);
-      if (!('untold' in planned)) return planned;
+      if (!('incomplete' in planned)) return planned;
       const again = await this.plan(request, true);
-      if ('untold' in again) throw new Error('a worker that has everything asks for more');
+      if ('incomplete' in again) throw new Error('a worker that has everything asks for more');
       return again;
     } catch (error) {
       if (isCancellation(error)) throw error;
       // Errors thrown by a local activity are not always wrapped.
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.warn(`the ${this.labels.owner} could not be planned`, { message });
-      this.failureBackoff.note('NotPlanned', message);
+      this.failureBackoff.recordError('NotPlanned', message);
       this.#resultUnknown ||= request.resultUnknown;
       return null;
     } finally {
@@ -238,8 +238,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     const { failureBackoff } = this;
     this.#failures = 0;
     this.#uid = planned.key.uid;
-    this.note(planned);
-    this.#noteCounts(planned);
+    this.onPlanned(planned);
+    this.#recordCounts(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#minVersions === request.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.
@@ -261,10 +261,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
   }
 
-  #noteCounts(planned: P): void {
+  #recordCounts(planned: P): void {
     const { present, wanted } = planned.counts;
     this.journal.fit(present);
-    const isNews = this.#wanted !== undefined && wanted !== this.#wanted && !this.isTold(planned);
+    const isNews = this.#wanted !== undefined && wanted !== this.#wanted && !this.hasOwnRecord(planned);
     if (isNews) this.journal.sawScaling(this.#wanted!, wanted);
     this.#wanted = wanted;
   }

@@ -7,36 +7,36 @@ const MAX_SIGNALS = 250;
  * that was told.
  */
 export class PendingSignals<Ask> {
-  #told: Ask[];
+  #received: Ask[];
   /** How many of these the plan in progress knows of. */
   #known = 0;
 
-  constructor(told: readonly Ask[] = []) {
-    this.#told = [...told];
+  constructor(received: readonly Ask[] = []) {
+    this.#received = [...received];
   }
 
   add(signal: Ask): void {
-    this.#told.push(signal);
-    const surplus = Math.max(this.#told.length - MAX_SIGNALS, 0);
-    this.#told.splice(0, surplus);
+    this.#received.push(signal);
+    const surplus = Math.max(this.#received.length - MAX_SIGNALS, 0);
+    this.#received.splice(0, surplus);
     this.#known = Math.max(this.#known - surplus, 0);
   }
 
   /** Called when a plan is requested. `hasState`: whether the state that it is given has what was told so far. */
   requested(hasState: boolean): void {
-    this.#known = hasState ? this.#told.length : 0;
+    this.#known = hasState ? this.#received.length : 0;
   }
 
   /** Called when a plan was made: returns what it doesn't know of. `isOverruled`: it was made from a newer status. */
   unknown(isOverruled: boolean): Ask[] {
-    const unknown = this.#told.slice(isOverruled ? 0 : this.#known);
-    this.#told = [];
+    const unknown = this.#received.slice(isOverruled ? 0 : this.#known);
+    this.#received = [];
     this.#known = 0;
     return unknown;
   }
 
   /** What the next run of the workflow must know. */
-  get told(): Ask[] {
-    return [...this.#told];
+  get received(): Ask[] {
+    return [...this.#received];
   }
 }

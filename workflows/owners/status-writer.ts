@@ -95,11 +95,11 @@ export class StatusWriter {
     this.#last = Date.now();
     this.#writes = Math.max(this.#writes ?? 0, status.writes ?? 0);
     void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const words = {
+      const options = {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} ${noun}s ready`),
       };
       const written = await writeStatus
-        .executeWithOptions(words, [key, status, events, seen])
+        .executeWithOptions(options, [key, status, events, seen])
         .catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       const { isLate = false, refused, ...minVersions } = written;
@@ -114,7 +114,7 @@ export class StatusWriter {
   /** Resolves when the write may be retried. */
   async #failed(error: Error): Promise<undefined> {
     if (error instanceof CancelledFailure) throw error;
-    this.#options.failureBackoff.note('StatusNotWritten', error.message);
+    this.#options.failureBackoff.recordError('StatusNotWritten', error.message);
     await sleep(backoffMs(++this.#failures));
   }
 }

@@ -41,7 +41,7 @@ export const FEW_WRITES = {
 export const MANY_WRITES = { ...FEW_WRITES, startToCloseTimeout: '5m', heartbeatTimeout: '10s' } as const;
 
 const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
-const { setFinalizer, noteUid } = proxyActivities<PoolActivities>(FEW_WRITES);
+const { setFinalizer, recordUid } = proxyActivities<PoolActivities>(FEW_WRITES);
 
 export interface OwnerStepContext {
   key: OwnerKey;
@@ -68,13 +68,13 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
   const { key, minVersions } = context;
   const { reason } = step;
   // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
-  const words = { summary: summary(reason) };
+  const options = { summary: summary(reason) };
   const failure = failureOf(step)!;
   const leaving = { kind: 'deleting', reason, act: { action: step.kind } } as const;
   switch (step.kind) {
     case 'delete':
       return runInParts(step.vms, leaving, context, failure, (vms) =>
-        deleteVms.executeWithOptions(words, [
+        deleteVms.executeWithOptions(options, [
           key,
           vms,
           step.keepDisks,
@@ -84,22 +84,22 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
       );
     case 'halt':
       return runInParts(step.vms, leaving, context, failure, (vms) =>
-        haltVms.executeWithOptions(words, [key, vms, removalCauseOf(step, vms, context), minVersions]),
+        haltVms.executeWithOptions(options, [key, vms, removalCauseOf(step, vms, context), minVersions]),
       );
     case 'release': {
       const { because } = step;
       return runInParts(step.vms, leaving, context, failure, (vms) =>
-        releaseVms.executeWithOptions(words, because === undefined ? [key, vms] : [key, vms, because]),
+        releaseVms.executeWithOptions(options, because === undefined ? [key, vms] : [key, vms, because]),
       );
     }
     case 'addFinalizer':
     case 'removeFinalizer':
-    case 'noteUid':
+    case 'recordUid':
       if (context.inProgress.has('finalizer')) return;
       runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
-        step.kind === 'noteUid'
-          ? noteUid.executeWithOptions(words, [key])
-          : setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
+        step.kind === 'recordUid'
+          ? recordUid.executeWithOptions(options, [key])
+          : setFinalizer.executeWithOptions(options, [key, step.kind === 'addFinalizer']),
       );
   }
 }
@@ -210,13 +210,13 @@ export function tidy(
   reason: string,
   act: () => Promise<ResourceVersions | Acted | void>,
 ): void {
-  if (inProgress.has(kind)) return inProgress.hold(kind);
+  if (inProgress.has(kind)) return inProgress.defer(kind);
   const failure = HOUSEKEEPING[kind];
   const wasFailing = failureBackoff.isFailing(failure);
   const onEndOfIt = (newer: ResourceVersions | null): void => {
-    const wasHeld = inProgress.wasHeld(kind);
+    const wasDeferred = inProgress.wasDeferred(kind);
     // What is refused is planned again after its delay, and what has passed is told of no more.
-    const isNews = wasHeld || wasFailing || failureBackoff.isFailing(failure) || !isNothing(newer ?? {});
+    const isNews = wasDeferred || wasFailing || failureBackoff.isFailing(failure) || !isNothing(newer ?? {});
     // What it has left undone is seen in the cache, if not at once.
     if (isNews) onEnd(newer ?? {});
   };
@@ -226,7 +226,7 @@ export function tidy(
       const message = `${reason}: ${messageOf(error)}`;
       const refused = refusedIn(error);
       if (refused === null) throw new Error(message);
-      return { ...doneBy('left'), refused: { ...refused, message } };
+      return { ...doneBy('skipped'), refused: { ...refused, message } };
     }),
   );
 }
@@ -240,7 +240,7 @@ function refusedIn(error: Error): Refused | null {
 
 /** What housekeeping has done that tells it so. */
 const doneBy = (result: ResourceVersions | Acted | void): Done => ({
-  count: result === 'left' ? 0 : 1,
+  count: result === 'skipped' ? 0 : 1,
   nameConflicts: [],
   notWanted: [],
   refused: null,

@@ -17,7 +17,7 @@ export const isArrival = (step: PoolStep): step is Arrival =>
 export function beginArrival(step: Arrival, context: OwnerStepContext): void {
   const { key, generation, minVersions, failureBackoff } = context;
   const { reason } = step;
-  const words = { summary: summary(reason) };
+  const options = { summary: summary(reason) };
   const failure = failureOf(step)!;
   switch (step.kind) {
     case 'create': {
@@ -27,25 +27,25 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
       const vms = step.numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       return runInParts(vms, { kind, reason, act: { action: 'create', to: revision } }, context, failure, (part) => {
         const numbers = part.map(({ number }) => number);
-        return createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]);
+        return createVms.executeWithOptions(options, [key, numbers, revision, minVersions, how]);
       });
     }
     case 'adopt': {
       const { role = null } = step;
       const kind = role === null ? 'creating' : 'standby';
       return runInParts(step.vms, { kind, reason, act: { action: 'adopt' } }, context, failure, (vms) =>
-        adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
+        adoptReturnedVms.executeWithOptions(options, [key, vms, { generation, role }]),
       );
     }
     case 'promoteStandby': {
       const act = { action: 'promote standby' };
       return runInParts(step.vms, { kind: 'creating', reason, act }, context, failure, (vms) =>
-        promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
+        promoteStandbyVms.executeWithOptions(options, [key, vms, generation, minVersions]),
       );
     }
     case 'setStandbyState':
       return runOperation({ kind: 'standby', names: step.vms.map(({ name }) => name), reason }, context, failure, () =>
-        setStandbyState.executeWithOptions(words, [key, step.vms, step.act, generation]),
+        setStandbyState.executeWithOptions(options, [key, step.vms, step.act, generation]),
       );
   }
 }

@@ -45,7 +45,7 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
       failed: failures,
       inProgress: [],
       skipped: [],
-      full: full.map(({ words }) => words),
+      full: full.map(({ message }) => message),
       paused: paused === undefined ? null : { ...paused, reason: paused.reason ?? null },
       aborted: null,
     },
@@ -59,7 +59,7 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
       failures: failures.length,
       faults: halted === undefined ? [] : [formatRequest(halted.kind, halted)],
       about: [
-        ...ofVms.map(({ words }) => words),
+        ...ofVms.map(({ message }) => message),
         ...batches.map(
           ({ n, revision, vms }) => `batch ${n} to ${revision}: ${formatNames(vms.map(({ name }) => name))}`,
         ),
@@ -78,8 +78,8 @@ const drainDetails = ({ draining }: Planned & { gone: false }): string[] =>
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;
   const { cycles } = state;
-  const words = formatAllNotReplaced(notReplaced.filter(({ waitsFor }) => waitsFor !== undefined));
-  const more = words.slice(MAX_WAITS_LISTED).reduce((sum, { of }) => sum + of, notListed);
+  const sentences = formatAllNotReplaced(notReplaced.filter(({ waitsFor }) => waitsFor !== undefined));
+  const more = sentences.slice(MAX_WAITS_LISTED).reduce((sum, { of }) => sum + of, notListed);
   return [
     state.paused === undefined ? '' : `**Healing** is ${escapeMarkdown(formatRequest('paused', state.paused))}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
@@ -90,7 +90,7 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
           `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(message)}`,
       ),
     cycles.length > MAX_CYCLES_LISTED ? `- and ${cycles.length - MAX_CYCLES_LISTED} more` : '',
-    ...words.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(one.words)}`),
+    ...sentences.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(one.sentence)}`),
     more === 0 ? '' : `- and ${more} more`,
   ];
 }

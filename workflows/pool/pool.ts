@@ -1,5 +1,5 @@
 import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
-import type { Planned, PlanRequest, ToldTooLittle } from '../../activities/owners/plan-request.ts';
+import type { Planned, PlanRequest, IncompleteInput } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
@@ -78,7 +78,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       inProgress,
       journal,
       onChange,
-      onProblem: (message) => this.failureBackoff.note('BatchNotBegun', message),
+      onProblem: (message) => this.failureBackoff.recordError('BatchNotBegun', message),
     });
     this.#healings = new Healings({
       ref,
@@ -116,7 +116,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
   }
 
-  protected override async plan(ownerRequest: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
+  protected override async plan(ownerRequest: OwnerRequest, sendsAll: boolean): Promise<Planned | IncompleteInput> {
     const request: PlanRequest = {
       ...ownerRequest,
       inProgress: {
@@ -125,21 +125,21 @@ class PoolRun extends OwnerRun<PlannedPool> {
         evacuating: this.inProgress.names('evacuating'),
         standby: this.inProgress.names('standby'),
       },
-      ...this.#rollouts.request(tellsAll),
+      ...this.#rollouts.request(sendsAll),
       ...this.#healings.request(),
       ...this.#evacuations.request(),
       ...(this.#members === undefined ? {} : { membership: this.#members }),
       ...(isContended(this.#contention, Date.now()) && { isContended: true }),
     };
     const planned = await plan.executeWithOptions({ summary: summary(this.planSummary) }, [request]);
-    return 'untold' in planned || planned.gone ? planned : this.#unlessAside(planned, ownerRequest);
+    return 'incomplete' in planned || planned.gone ? planned : this.#unlessAside(planned, ownerRequest);
   }
 
   /** A status that overrules a workflow which knows nothing was not written by others. */
   #unlessAside(planned: PlannedPool, { writes }: OwnerRequest): PlannedPool {
     if (planned.isOverruled === true && writes !== KNOWS_NOTHING) {
       this.#contention = overruled(this.#contention, Date.now(), Math.random());
-      if (isContended(this.#contention, Date.now())) this.failureBackoff.note('Contended', CONTENDED);
+      if (isContended(this.#contention, Date.now())) this.failureBackoff.recordError('Contended', CONTENDED);
     }
     const isAside = this.#contention.asideUntil > Date.now();
     return isAside ? { ...planned, ...planAside(planned.healing, this.#contention) } : planned;
@@ -153,26 +153,26 @@ class PoolRun extends OwnerRun<PlannedPool> {
     this.#contention = NO_CONTENTION;
   }
 
-  protected override note({ phase, counts, events = [] }: PlannedPool): void {
+  protected override onPlanned({ phase, counts, events = [] }: PlannedPool): void {
     for (const { request } of events) {
       // A status that is held back has the next plan tell of it again.
       if (request === undefined || this.#answered.has(request.digest)) continue;
       this.#answered.add(request.digest);
       this.journal.done(...actOfRequest(request));
     }
-    this.#rollouts.told();
+    this.#rollouts.sent();
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
   }
 
   /** What a user asks of its members changes the number, too. */
-  protected override isTold({ events = [] }: PlannedPool): boolean {
+  protected override hasOwnRecord({ events = [] }: PlannedPool): boolean {
     return this.inProgress.has('changeMembers') || events.some(({ request }) => request?.what === 'membership');
   }
 
   protected override beginSteps(planned: PlannedPool): void {
     const { key, steps } = planned;
     // If a user has asked for something meanwhile, that comes first.
-    const isCurrent = this.#rollouts.taken(planned);
+    const isCurrent = this.#rollouts.applyPlan(planned);
     const leaving = steps.flatMap((step) =>
       step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [],
     );
@@ -183,7 +183,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onMembersReport: (report) => void (this.#members = report),
     };
     for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
-    this.#healings.taken(key, planned);
+    this.#healings.applyPlan(key, planned);
     if (!isCurrent) this.requestTurn();
   }
 

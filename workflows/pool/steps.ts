@@ -23,7 +23,7 @@ import {
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
-const { deleteKeptDisks, unmarkKeptDisks, labelVms, unlabelVms, setRoles, removeDiskFinalizers, changeMembers } =
+const { deleteKeptDisks, unlabelKeptDisks, labelVms, unlabelVms, setRoles, removeDiskFinalizers, changeMembers } =
   proxyActivities<PoolActivities>(ON_VMS);
 const { annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>(MANY_WRITES);
 /** A look counts from when it was planned: a late one is planned anew. */
@@ -48,21 +48,21 @@ export function begin(step: PoolStep, context: StepContext): void {
   const { key, minVersions } = context;
   const { reason } = step;
   // The Web UI shows it next to the activity; Temporal accepts at most 200 bytes.
-  const words = { summary: summary(reason) };
+  const options = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
-  if (isHousekeeping(step)) return tidy(context, step.kind, reason, () => housekeep(step, context, words));
+  if (isHousekeeping(step)) return tidy(context, step.kind, reason, () => housekeep(step, context, options));
   switch (step.kind) {
     case 'delete':
     case 'halt':
     case 'release':
     case 'addFinalizer':
     case 'removeFinalizer':
-    case 'noteUid':
+    case 'recordUid':
       return beginRemoval(step, context);
     case 'deleteKeptDisks':
       if (context.inProgress.has('disks')) return;
       return runOperation({ kind: 'disks', names: [], reason }, context, failureOf(step)!, () =>
-        deleteKeptDisks.executeWithOptions(words, [key, step.claims]),
+        deleteKeptDisks.executeWithOptions(options, [key, step.claims]),
       );
     case 'update':
       context.rollouts.begin(key, step, minVersions);
@@ -79,37 +79,37 @@ const isHousekeeping = (step: PoolStep): step is Housekeeping => step.kind in HO
 function housekeep(
   step: Housekeeping,
   { key, minVersions, onMembersReport }: StepContext,
-  words: { summary: string },
+  options: { summary: string },
 ): Promise<ResourceVersions | Acted | void> {
   switch (step.kind) {
     case 'keepReplicas':
-      return keepReplicas.executeWithOptions(words, [key]);
+      return keepReplicas.executeWithOptions(options, [key]);
     case 'addLabels':
-      return labelVms.executeWithOptions(words, [key, step.vms]);
+      return labelVms.executeWithOptions(options, [key, step.vms]);
     case 'removeLabels':
-      return unlabelVms.executeWithOptions(words, [key, step.vms]);
+      return unlabelVms.executeWithOptions(options, [key, step.vms]);
     case 'setRoles':
-      return setRoles.executeWithOptions(words, [key, step.vms]);
+      return setRoles.executeWithOptions(options, [key, step.vms]);
     case 'removeDiskFinalizers':
-      return removeDiskFinalizers.executeWithOptions(words, [key, step.vms]);
+      return removeDiskFinalizers.executeWithOptions(options, [key, step.vms]);
     case 'changeMembers':
-      return changeMembers.executeWithOptions(words, [key]).then(({ report, minVersions }) => {
+      return changeMembers.executeWithOptions(options, [key]).then(({ report, minVersions }) => {
         if (report !== null) onMembersReport(report);
         return minVersions;
       });
-    case 'unmarkKeptDisks':
-      return unmarkKeptDisks.executeWithOptions(words, [key, step.claims]);
+    case 'unlabelKeptDisks':
+      return unlabelKeptDisks.executeWithOptions(options, [key, step.claims]);
     case 'updatePodDisruptionBudget':
-      return updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]);
+      return updatePodDisruptionBudget.executeWithOptions(options, [key, minVersions]);
     case 'createRevision':
-      return createRevision.executeWithOptions(words, [key]);
+      return createRevision.executeWithOptions(options, [key]);
     case 'clearNamedRemovals':
-      return clearNamedRemovals.executeWithOptions(words, [key, step.vms]);
+      return clearNamedRemovals.executeWithOptions(options, [key, step.vms]);
     case 'annotateRuns':
-      return annotateRuns.executeWithOptions(words, [key, step.vms]);
+      return annotateRuns.executeWithOptions(options, [key, step.vms]);
     case 'lookAtCheck':
-      return lookAtCheck.executeWithOptions(words, [key, step.at]);
+      return lookAtCheck.executeWithOptions(options, [key, step.at]);
     case 'deleteRevisions':
-      return deleteRevisions.executeWithOptions(words, [key, step.revisions]);
+      return deleteRevisions.executeWithOptions(options, [key, step.revisions]);
   }
 }

@@ -11,7 +11,7 @@ import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decision
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { bytesOfRecords } from '../../decisions/power/payload-bytes.ts';
 import { isTripped, powerOutline, type PowerProgress } from '../../decisions/power/progress.ts';
-import { noteFailure } from '../../decisions/runs/failures.ts';
+import { addFailure } from '../../decisions/runs/failures.ts';
 import { withSkipped, type Skipped } from '../../decisions/runs/skipped.ts';
 import { Journal } from '../history/journal.ts';
 import { powerProgress } from '../lib/messages.ts';
@@ -47,7 +47,7 @@ export interface PowerVmsInput {
 /** Plain data: each run hands it to the next, within the size that `decisions/power/payload-bytes.ts` measures. */
 interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | 'open' | 'skipped' | 'full' | 'needs'> {
   /** VMs that are left as they are, or in part, for what was seen when their turn came. */
-  left: Skipped[];
+  excluded: Skipped[];
   /** VMs that a user has deleted, stopped or started while they were in progress, and others that are left. */
   gone: string[];
   /** When a VM was last in progress, or a user asked for something; milliseconds since the epoch. */
@@ -105,7 +105,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
       chosen: this.#chosen,
       ...pick(this.#input, ['action', 'atOnce', 'maxFailures', 'requestedBy', 'reason']),
       ...pick(this.#state, ['done', 'failed', 'open', 'full', 'needs', 'paused', 'aborted']),
-      skipped: [...this.#state.skipped, ...this.#state.left],
+      skipped: [...this.#state.skipped, ...this.#state.excluded],
       inProgress: this.#state.inProgress.map(({ vm }) => vm),
     };
   }
@@ -147,14 +147,14 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     const { inProgress, done, gone, failed, digest, ...state } = this.#state;
     const doing = `${ACTION_LABELS[input.action].verb} VMs`;
     const names = inProgress.map(({ vm }) => vm);
-    const words = names.length === 0 ? doing : `${doing}; wait for ${formatNames(names)}`;
-    return acting().changePower.executeWithOptions({ summary: summary(words) }, [
+    const title = names.length === 0 ? doing : `${doing}; wait for ${formatNames(names)}`;
+    return acting().changePower.executeWithOptions({ summary: summary(title) }, [
       {
         ...pick(input, ['operation', 'action', 'deadlineMs', 'requestedBy', 'reason']),
         ...pick(state, ['minVersions', 'operationVersion', 'lastProgressAt']),
         inProgress: [...inProgress],
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
-        takes: this.mayTouch(),
+        mayStart: this.mayTouch(),
         failures: failed.filter(({ wasDown }) => wasDown !== true).length,
         reportMs: this.reportMs(),
         digest,
@@ -172,9 +172,9 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     if (end === ACTION_LABELS[action].done) done.push(vm);
     if (end === ACTION_LABELS[action].done && need !== undefined) needs[need] = (needs[need] ?? 0) + 1;
     if (end === 'Gone' || end === 'Left') gone.push(vm);
-    if (end === 'Left') this.#state.left = withSkipped(this.#state.left, vm, message);
+    if (end === 'Left') this.#state.excluded = withSkipped(this.#state.excluded, vm, message);
     if (end !== 'Failed') return;
-    noteFailure(this.#state.failed, { vm, message, ...(wasDown === true && { wasDown }) });
+    addFailure(this.#state.failed, { vm, message, ...(wasDown === true && { wasDown }) });
     log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, message });
   }
 
@@ -192,7 +192,7 @@ const begun = (): PowerState => ({
   skipped: [],
   full: [],
   needs: {},
-  left: [],
+  excluded: [],
   paused: null,
   aborted: null,
   digest: null,

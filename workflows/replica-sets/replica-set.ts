@@ -52,7 +52,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   /** Names whose creates were given up: they may still be carried out, so they hold places until a member has them. */
   #uncertain: Set<string>;
   /** What the plan in progress was told of them. */
-  #told: readonly string[] = [];
+  #sentUncertain: readonly string[] = [];
   #starting: number | undefined;
   /** VMIs that failed to start, since one came up; times are the API server's. */
   #starts: FailedStarts | null;
@@ -85,10 +85,10 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   }
 
   protected override plan(ownerRequest: OwnerRequest): Promise<PlannedSet> {
-    this.#told = [...this.#uncertain];
+    this.#sentUncertain = [...this.#uncertain];
     const own = {
       kind: this.#kind,
-      uncertain: [...this.#told],
+      uncertain: [...this.#sentUncertain],
       starts: this.#starts,
       now: Date.now(),
     };
@@ -100,12 +100,12 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     this.#starts = null;
   }
 
-  protected override note({ phase, counts, uncertain, starts, clockAheadMs }: Planned): void {
+  protected override onPlanned({ phase, counts, uncertain, starts, clockAheadMs }: Planned): void {
     this.#starts = starts;
     this.#clockAheadMs = clockAheadMs;
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
-    const left = new Set(uncertain);
-    for (const name of this.#told) if (!left.has(name)) this.#uncertain.delete(name);
+    const remaining = new Set(uncertain);
+    for (const name of this.#sentUncertain) if (!remaining.has(name)) this.#uncertain.delete(name);
   }
 
   protected override beginSteps(planned: Planned): void {
@@ -116,7 +116,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   #begin(step: ReplicaSetStep, planned: Planned, leaving: readonly string[]): void {
     const { key, generation } = planned;
     const context = this.stepContext(planned, leaving);
-    const words = { summary: summary(step.reason) };
+    const options = { summary: summary(step.reason) };
     const { reason } = step;
     switch (step.kind) {
       case 'createReplicas':
@@ -127,7 +127,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
             { kind: 'creating', names, reason, onDone, act: { action: 'create' } },
             context,
             failureOf(step)!,
-            () => createReplicas.executeWithOptions(words, [key, names, context.minVersions, how]),
+            () => createReplicas.executeWithOptions(options, [key, names, context.minVersions, how]),
           );
         }
         return;
@@ -137,17 +137,17 @@ class ReplicaSetRun extends OwnerRun<Planned> {
           { kind: 'creating', reason, act: { action: 'adopt' } },
           context,
           failureOf(step)!,
-          (vms) => adoptVms.executeWithOptions(words, [key, vms]),
+          (vms) => adoptVms.executeWithOptions(options, [key, vms]),
         );
       case 'addFinalizer':
       case 'removeFinalizer':
-      case 'noteUid':
+      case 'recordUid':
       case 'delete':
       case 'halt':
       case 'release':
         return beginRemoval(step, context);
       case 'keepReplicas':
-        return tidy(context, step.kind, reason, () => keepReplicas.executeWithOptions(words, [key]));
+        return tidy(context, step.kind, reason, () => keepReplicas.executeWithOptions(options, [key]));
     }
   }
 

@@ -25,8 +25,8 @@ export class BatchRecords {
   /** Records what a batch says of VMs. Those that it did not begin with leave no record. */
   settle(batch: Batch, outcomes: readonly UpdateOutcome[]): void {
     const workflow = this.#workflowOf(batch);
-    const left = outcomes.filter(({ end }) => end === 'NotBegun').map(({ vm }) => vm);
-    this.#journal.end({ workflow, vms: left }, null);
+    const notBegun = outcomes.filter(({ end }) => end === 'NotBegun').map(({ vm }) => vm);
+    this.#journal.end({ workflow, vms: notBegun }, null);
     this.#journal.endEach({ workflow }, outcomes);
   }
 

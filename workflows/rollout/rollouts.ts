@@ -67,35 +67,35 @@ export class Rollouts {
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
   /** Numbers of batches whose VMs an earlier plan of this run was told. */
-  #told = new Set<number>();
+  #sentBatches = new Set<number>();
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
     this.#signals = new PendingSignals(this.state.signals);
     this.#records = new BatchRecords(options.ref, options.journal);
-    const take = (signal: RolloutSignal, request: RequestPayload): void => {
+    const accept = (signal: RolloutSignal, request: RequestPayload): void => {
       options.journal.recordRequest(signal.kind, request);
       this.#receive(signal);
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (request) =>
-      take({ kind: 'pause', ...request, at: now() }, request),
+      accept({ kind: 'pause', ...request, at: now() }, request),
     );
     onSignal(resume, 'Continue after a pause by signal. All else is asked of the pool in Kubernetes.', (request) =>
-      take({ kind: 'resume' }, request),
+      accept({ kind: 'resume' }, request),
     );
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
-  /** Returns what a plan needs to know. `tellsAll`: a plan of this run is made by another worker than those before. */
-  request(tellsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
+  /** Returns what a plan needs to know. `sendsAll`: a plan of this run is made by another worker than those before. */
+  request(sendsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
     this.#signals.requested(this.state.rollout !== null);
     const { deferred } = this.state;
     return {
       rollout: this.state.rollout,
       batches: this.state.batches.map(({ vms, ...batch }) =>
-        this.#told.has(batch.n) && !tellsAll ? batch : { ...batch, vms },
+        this.#sentBatches.has(batch.n) && !sendsAll ? batch : { ...batch, vms },
       ),
       ...(deferred.length === 0 ? {} : { deferred }),
       batchesNotBefore: this.state.notBefore,
@@ -104,14 +104,14 @@ export class Rollouts {
   }
 
   /** Called when a plan was made, before a batch begins: none of this run need be told the VMs of the others again. */
-  told(): void {
-    this.#told = new Set(this.state.batches.map(({ n }) => n));
+  sent(): void {
+    this.#sentBatches = new Set(this.state.batches.map(({ n }) => n));
   }
 
   /**
    * Takes over what a plan has found. Returns false if users asked for something meanwhile: its batch may not begin.
    */
-  taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
+  applyPlan({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
     const unknown = this.#signals.unknown(isOverruled === true);
     const isWithoutPast = this.state.rollout === null || isOverruled === true;
     this.state.rollout = unknown.reduce(withSignal, rollout.state);
@@ -141,7 +141,7 @@ export class Rollouts {
 
   /** What the next run must know. */
   get carried(): RolloutsState {
-    return { ...this.state, signals: this.#signals.told };
+    return { ...this.state, signals: this.#signals.received };
   }
 
   /** Starts a batch as a workflow of its own, which outlives this run. */
@@ -189,7 +189,7 @@ export class Rollouts {
     for (const { n } of this.state.batches) this.#supersede(n);
     this.#pool = pool;
     this.state = nothingKnown();
-    this.#told.clear();
+    this.#sentBatches.clear();
   }
 
   /** Notes what a batch that continues has said of some of its VMs. */
@@ -197,7 +197,7 @@ export class Rollouts {
     const ended = new Set(outcomes.map(({ vm }) => vm));
     batch.vms = batch.vms.filter(({ name }) => !ended.has(name));
     batch.heardAt = Date.now();
-    this.#told.delete(batch.n);
+    this.#sentBatches.delete(batch.n);
   }
 
   #receive(signal: RolloutSignal): void {

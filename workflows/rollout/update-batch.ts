@@ -20,7 +20,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
-import { HOLDS_UP_MS } from '../../decisions/owners/removal-limit.ts';
+import { BLOCKS_FOR_MS } from '../../decisions/owners/removal-limit.ts';
 import { numberOf } from '../../decisions/template/vm-names.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';
@@ -77,7 +77,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const phase = (run.counts.Failed ?? 0) > 0 ? 'Failed' : 'Complete';
   run.show(phase);
   upsertSearchAttributes([{ key: DroverPhase, value: phase }]);
-  await run.tell(false);
+  await run.report(false);
   return run.outcomes;
 }
 
@@ -91,7 +91,7 @@ class BatchRun {
   waiting: readonly BatchVm[];
   begun: readonly Begun[];
   isSuperseded = false;
-  #told = 0;
+  #reported = 0;
 
   constructor(input: UpdateBatchInput) {
     this.input = input;
@@ -131,10 +131,10 @@ class BatchRun {
   }
 
   /** Tells the pool what it does not know yet. */
-  async tell(goesOn: boolean): Promise<void> {
+  async report(goesOn: boolean): Promise<void> {
     const { ref, key, batch } = this.input;
-    const outcomes = this.outcomes.slice(this.#told);
-    this.#told = this.outcomes.length;
+    const outcomes = this.outcomes.slice(this.#reported);
+    this.#reported = this.outcomes.length;
     await getExternalWorkflowHandle(poolIdOf(ref))
       .signal(batchEnded, {
         n: batch.n,
@@ -150,7 +150,7 @@ class BatchRun {
 
   /** The input of the next run, once the history of this one has grown long. */
   async next(): Promise<UpdateBatchInput> {
-    await this.tell(true);
+    await this.report(true);
     const { waiting, begun, counts, minVersions, mayFail } = this;
     const batch = { ...this.input.batch, vms: [...waiting] };
     return { ...this.input, batch, mayFail, minVersions, carried: { begun: [...begun], counts } };
@@ -162,7 +162,7 @@ async function update(run: BatchRun, some: readonly BatchVm[], wait: Cancellatio
   for (let tries = 0; ; tries++) {
     const vms = some.filter(({ name }) => run.isWaiting(name));
     if (vms.length === 0 || run.isSuperseded || workflowInfo().continueAsNewSuggested) return;
-    if (tries > 0) await run.tell(true);
+    if (tries > 0) await run.report(true);
     run.show('RollingOut');
     await updateNext(run, vms, wait);
   }
@@ -191,8 +191,8 @@ async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: Cancella
  */
 async function replace(run: BatchRun, planned: readonly BatchVm[], wait: CancellationScope): Promise<void> {
   run.show('RollingOut');
-  const words = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
-  const removed = await removeVms.executeWithOptions(words, [requestOf(run, planned)]);
+  const options = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
+  const removed = await removeVms.executeWithOptions(options, [requestOf(run, planned)]);
   run.settle(removed.outcomes, removed.minVersions);
   const going = planned.filter(({ name }) => run.isWaiting(name));
   await Promise.all(going.map((vm) => comeBack(run, vm, wait)));
@@ -211,7 +211,7 @@ async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Pr
   if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', message: 'it is still being deleted', isOwn: true }]);
   if (!(await createAgain(run, vm))) return;
   for (let tries = 0; run.isWaiting(vm.name) && !run.isSuperseded; tries++) {
-    if (tries > 0) await run.tell(true);
+    if (tries > 0) await run.report(true);
     await updateNext(run, [vm], wait);
   }
 }
@@ -219,11 +219,11 @@ async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Pr
 /** Resolves to false if the VM does not go in time: its node may be lost, or a finalizer may hold it. */
 async function awaitRemoval(run: BatchRun, { name, uid }: BatchVm, wait: CancellationScope): Promise<boolean> {
   const { key } = run.input;
-  const words = { summary: summary(`wait until ${name} is gone`) };
+  const options = { summary: summary(`wait until ${name} is gone`) };
   try {
     const seen = await wait.run(() =>
-      CancellationScope.withTimeout(HOLDS_UP_MS, () =>
-        awaiting().awaitRemoval.executeWithOptions(words, [key, { vm: name, uid }]),
+      CancellationScope.withTimeout(BLOCKS_FOR_MS, () =>
+        awaiting().awaitRemoval.executeWithOptions(options, [key, { vm: name, uid }]),
       ),
     );
     run.settle([], seen);
@@ -238,17 +238,17 @@ async function awaitRemoval(run: BatchRun, { name, uid }: BatchVm, wait: Cancell
 async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Promise<boolean> {
   const { key, batch, deadlineMs } = run.input;
   const number = numberOf(key.name, name)!;
-  const words = { summary: summary(`create ${name}`) };
+  const options = { summary: summary(`create ${name}`) };
   const how = {
     skipSlowStart: true,
     halted: halted === true ? [number] : [],
     ...(role === undefined ? {} : { role }),
   };
   for (let tries = 1; ; tries++) {
-    const made = await createVms.executeWithOptions(words, [key, [number], batch.revision, run.minVersions, how]);
-    const isLeft = made.notWanted.length + made.nameConflicts.length > 0;
-    run.settle(isLeft ? [{ vm: name, end: 'Gone' }] : [], made.minVersions);
-    if (made.refused === null) return !isLeft;
+    const made = await createVms.executeWithOptions(options, [key, [number], batch.revision, run.minVersions, how]);
+    const isSkipped = made.notWanted.length + made.nameConflicts.length > 0;
+    run.settle(isSkipped ? [{ vm: name, end: 'Gone' }] : [], made.minVersions);
+    if (made.refused === null) return !isSkipped;
     // The VM is missing now, so the pool creates it.
     if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
       run.settle([{ vm: name, end: 'Failed', message: made.refused.message }]);

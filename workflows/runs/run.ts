@@ -181,7 +181,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
       if (found === 'restored') return;
       if (found === null) continue;
       this.keep(found);
-      this.#take(found);
+      this.#record(found);
       if (!found.isOver) await this.act(found);
       else if (this.#state.paused === null || this.isEnding() || this.isDone(found)) return;
       else await this.#untilResumed();
@@ -257,7 +257,7 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
   }
 
   /** Takes in which VMs were acted on, and what became of them. */
-  #take({ settled, inProgress, minVersions, operationVersion }: RunChanges): void {
+  #record({ settled, inProgress, minVersions, operationVersion }: RunChanges): void {
     const known = new Set(this.#state.inProgress.map(({ vm }) => vm));
     const begun = [...settled, ...inProgress].filter(({ vm, since }) => since !== undefined && !known.has(vm));
     const vms = begun.map(({ vm }) => vm);

@@ -17,7 +17,7 @@ export class FailedVmis {
    * failed unless its launcher pod was gone: such a VMI counts as having run until `now`, when this worker learned of
    * the failure.
    */
-  note(vmi: VmiView, now: number): boolean {
+  add(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
     const vm = identityKey({ namespace: vmi.namespace, uid: vmi.vmUid });
     if (vmi.whyNotReady !== null) this.#recentErrors.set(vm, vmi.whyNotReady);

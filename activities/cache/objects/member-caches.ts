@@ -138,7 +138,7 @@ export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCa
     view: (vmi) => operations.seen('vmi', vmiView(vmi)),
     controllerOf: ({ standalone }) => standalone?.owner,
     onChange: (before, after) => {
-      if (after !== undefined && failedVmis.note(after, Date.now())) onVmiFailed?.(after);
+      if (after !== undefined && failedVmis.add(after, Date.now())) onVmiFailed?.(after);
       if (before !== undefined && after === undefined) operations.forget('vmi', before);
       diskUsers.change('VirtualMachineInstance', before, after);
       notify({ kind: 'vmi', before, after });

@@ -59,8 +59,8 @@ export class StandbyVms extends Tally {
   promote(target: Target): Promise<Acted> {
     return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
       await this.#goesOn(vm.metadata.name);
-      const unmarked = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
-      await this.#write(vm, unmarked, await this.#startOf(pool, vm));
+      const unlabelled = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
+      await this.#write(vm, unlabelled, await this.#startOf(pool, vm));
       this.#promoted.push(vm.metadata.uid);
     });
   }
@@ -115,8 +115,8 @@ export class StandbyVms extends Tally {
     this.#promoting.delete(name);
     if (acted === 'done') this.acted.push(name);
     else if (acted === 'notWanted') this.notWanted.push(name);
-    else this.saw({ vms: acted.left });
-    return acted === 'done' ? 'done' : 'left';
+    else this.saw({ vms: acted.skippedAt });
+    return acted === 'done' ? 'done' : 'skipped';
   }
 
   /** The fields of a spec with which a VM runs as its template says; none if a user has started it already. */
@@ -127,9 +127,9 @@ export class StandbyVms extends Tally {
     return { running: null, runStrategy: powerOf((own ?? poolTemplate(pool.spec)).spec) ?? 'Always' };
   }
 
-  async #write({ metadata }: Stored, marks: object, spec: object): Promise<void> {
+  async #write({ metadata }: Stored, labels: object, spec: object): Promise<void> {
     const { namespace, name, uid, resourceVersion } = metadata;
-    const patch = { metadata: { uid, resourceVersion, ...marks }, spec };
+    const patch = { metadata: { uid, resourceVersion, ...labels }, spec };
     const at = { namespace: namespace!, name };
     const written = await patchKept(this.client, VirtualMachines, at, patch);
     this.saw({ vms: written.metadata.resourceVersion });

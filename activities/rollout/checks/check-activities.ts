@@ -4,7 +4,7 @@ import {
   afterLook,
   dueCheck,
   known,
-  leftJob,
+  staleJob,
   runOf,
   type DueCheck,
   type Looked,
@@ -18,7 +18,7 @@ import { deleteJob, lookByJob } from './job.ts';
 import { lookByPrometheus, type PrometheusOptions } from './prometheus.ts';
 
 /** How far the caller's clock, which pools plan by, may differ from the API server's. */
-const APART_MS = 600_000;
+const MAX_CLOCK_SKEW_MS = 600_000;
 /** How what was seen is recorded. */
 const TO_STATUS = { subresource: 'status', ...ON_BUSY_STATUS };
 
@@ -42,15 +42,15 @@ async function lookAtCheck(options: CheckOptions, key: PoolKey, at: number): Pro
   const { client } = options;
   const pool = await livePool(client, key);
   if (pool === undefined) return {};
-  if (!(Math.abs(at - client.clock.now()) <= APART_MS))
+  if (!(Math.abs(at - client.clock.now()) <= MAX_CLOCK_SKEW_MS))
     throw new TypeError(
       "the clocks of Temporal and of the API server differ by more than ten minutes, or the caller's",
     );
-  const left = leftJob(pool);
-  if (left !== null) {
-    await deleteJob(client, pool, left);
+  const stale = staleJob(pool);
+  if (stale !== null) {
+    await deleteJob(client, pool, stale);
     const forgets = (now: StoredPool) =>
-      leftJob(now)?.name === left.name ? { status: { check: { job: null } } } : null;
+      staleJob(now)?.name === stale.name ? { status: { check: { job: null } } } : null;
     return (await patchPool(client, key, forgets, TO_STATUS)).minVersions;
   }
   const due = dueCheck(pool);

@@ -31,7 +31,7 @@ export const completeCommand = (program: () => Command): Command =>
   new Command('complete')
     .argument('[words...]')
     .allowUnknownOption()
-    .action(async (words: string[]) => {
+    .action(async (args: string[]) => {
       const { complete } = await import('../../completion/complete.ts');
-      await complete(program(), words);
+      await complete(program(), args);
     });

@@ -1,6 +1,6 @@
 import type { Command as Commander } from 'commander';
 import { formatOption } from '../../cli/options.ts';
-import { note, print, table, printData } from '../../cli/print.ts';
+import { printNote, print, table, printData } from '../../cli/print.ts';
 import { inSession } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
 import { Command } from '../command.ts';
@@ -22,7 +22,7 @@ export const configCommand = (): Command =>
         const options = { env: environmentBefore(command), flags: flagsOf(command), isWorker: worker === true };
         const shown = await shownSettings(session, options);
         if (output === 'json' || output === 'yaml') return printData(shown, output);
-        note(shown.file === undefined ? 'there is no settings file' : `settings file: ${shown.file}`);
+        printNote(shown.file === undefined ? 'there is no settings file' : `settings file: ${shown.file}`);
         const rows = shown.items.map(({ setting, value, from }) => [setting, value ?? '<none>', from]);
         print(table(['SETTING', 'VALUE', 'FROM'], rows));
       }),

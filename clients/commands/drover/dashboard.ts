@@ -5,7 +5,7 @@ import { eachSetting, isOfDashboard } from '../../../workers/settings/settings.t
 import { UsageError } from '../../cli/failure.ts';
 import type { Globals } from '../../cli/globals.ts';
 import { examples } from '../../cli/options.ts';
-import { note, print } from '../../cli/print.ts';
+import { printNote, print } from '../../cli/print.ts';
 import { untilAborted } from '../../cli/watch-until.ts';
 import { Session } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
@@ -74,7 +74,7 @@ async function dashboard(options: Options, command: Command, signal: AbortSignal
     const port = Number(gathered.given.get('dashboard.port')?.text ?? 0);
     const running = await startDashboard(session, { namespace, port, isReadOnly });
     print(running.url);
-    note('everyone who has this address acts as you; Ctrl-C ends it');
+    printNote('everyone who has this address acts as you; Ctrl-C ends it');
     if (browser) openBrowser(running.url);
     await untilAborted(signal);
     await running.close();
@@ -93,8 +93,8 @@ function openBrowser(url: string): void {
   const { DISPLAY, WAYLAND_DISPLAY } = process.env;
   const known = OPENERS[process.platform];
   if (known === undefined && !DISPLAY && !WAYLAND_DISPLAY) return;
-  const [program = '', ...words] = known ?? ['xdg-open'];
-  const opener = spawn(program, [...words, url], { stdio: 'ignore', detached: true });
+  const [program = '', ...args] = known ?? ['xdg-open'];
+  const opener = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
   opener.on('error', () => {});
   opener.unref();
 }

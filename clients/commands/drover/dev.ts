@@ -20,7 +20,7 @@ export const devCommand = (): Command =>
     .option('--kubevirt-crds <file>', "install these CRDs for KubeVirt's kinds instead of the stack's own")
     .option(
       '--temporal-port <port>',
-      "Temporal's port (default: that of the last run, or a free one, as for every port)",
+      "Temporal's port (default, as for every port: the port of the last run, or a free one)",
       portNumber,
     )
     .option('--ui-port <port>', "port of Temporal's Web UI", portNumber)

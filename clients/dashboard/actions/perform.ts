@@ -39,7 +39,7 @@ export async function perform(session: Session, request: ActionRequest): Promise
     return {
       ok: true,
       sentence: await suspended(kube, { namespace, name }, action === 'schedule.suspend', request.reason),
-      remarks: [],
+      notes: [],
     };
   const pool = await kube.get<Pool>(VirtualMachinePools, { namespace, name });
   switch (action) {
@@ -76,9 +76,9 @@ async function steerPool<View>(
 ): Promise<Done> {
   const after = await controlPool(session, pool, controlled, control, { reason, dryRun: 'none' });
   control.checkAfter?.(after);
-  const remarks = await controlled.linesOf(after, await session.kube());
+  const notes = await controlled.linesOf(after, await session.kube());
   const sentence = `${labelOf(VirtualMachinePools, pool.metadata.name)} ${control.done}`;
-  return { ok: true, sentence, remarks: remarks.map(stripVTControlCharacters) };
+  return { ok: true, sentence, notes: notes.map(stripVTControlCharacters) };
 }
 
 async function steerCycles(
@@ -92,8 +92,8 @@ async function steerCycles(
   if (done.size === 0) throwAll(failures);
   return {
     ok: true,
-    sentence: [...done].map(([vm, words]) => `${labelOf(VirtualMachines, vm)} ${words}`).join('; '),
-    remarks: failures.map((failure) => (failure instanceof Error ? failure.message : String(failure))),
+    sentence: [...done].map(([vm, outcome]) => `${labelOf(VirtualMachines, vm)} ${outcome}`).join('; '),
+    notes: failures.map((failure) => (failure instanceof Error ? failure.message : String(failure))),
   };
 }
 
@@ -111,5 +111,5 @@ async function steerOperation(
   const key = { namespace: about.namespace ?? undefined, name: about.name };
   const operation = await kube.get<StoredOperation>(operationResource(key), key);
   await steer(kube, operation, spec, reason);
-  return { ok: true, sentence: `operation ${operationName(operation.metadata)} ${done}`, remarks: [] };
+  return { ok: true, sentence: `operation ${operationName(operation.metadata)} ${done}`, notes: [] };
 }

@@ -67,7 +67,7 @@ export interface Step {
 }
 
 /** A place in a pool's disruption budget that is taken. */
-export interface BudgetPlace {
+export interface BudgetUse {
   vm: string;
   /** What for, such as `a rollout`, `an operation restart-x7k2p`, or `it is down`. */
   what: string;
@@ -81,11 +81,11 @@ export interface Budget {
   /** As the spec has it, such as `25%`. */
   maxUnavailable: string;
   /** How many VMs that is now. */
-  places: number;
+  limit: number;
   /** VMs that take places, the first 50. */
-  taken: BudgetPlace[];
+  uses: BudgetUse[];
   /** How many take places, also beyond those listed. */
-  takenCount: number;
+  useCount: number;
 }
 
 /** What is waited for, and when it continues by itself; null: not before a user acts, or something else changes. */
@@ -268,7 +268,7 @@ export interface DrainCard {
   /** Cordoned, or tainted as for a drain; false if the user may not see nodes. */
   isDrained: boolean;
   /** VMIs on it that the user may see. */
-  left: number;
+  remaining: number;
   migrating: number;
   /** VMIs that were asked to leave. */
   toEvacuate: number;

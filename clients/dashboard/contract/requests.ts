@@ -25,7 +25,7 @@ export interface ActionRequest {
 }
 
 /** The answer to an action. Sentences as the command prints them. */
-export type ActionResult = { ok: true; sentence: string; remarks: string[] } | Fault;
+export type ActionResult = { ok: true; sentence: string; notes: string[] } | Fault;
 
 /** Any other answer than 200 has this body. */
 export interface Fault {
@@ -115,7 +115,7 @@ export interface Paged<Line> {
   pages: number;
   count: number;
   /** What is to be said beside, such as that not all is known. */
-  remarks: string[];
+  notes: string[];
 }
 
 /**

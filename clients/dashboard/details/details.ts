@@ -30,13 +30,13 @@ export class Details {
     this.#rights = rights;
   }
 
-  async vm(words: readonly string[]): Promise<VmDetails> {
-    const [namespace, name] = named(words, 2) as [string, string];
+  async vm(segments: readonly string[]): Promise<VmDetails> {
+    const [namespace, name] = named(segments, 2) as [string, string];
     const kube = await this.#session.kube();
     const card = this.#fleet.cardOf(`${namespace}/${name}`);
     const pool = card?.pool ?? undefined;
     const subject = { resource: VirtualMachines, namespace, name, isMember: (vm: string) => vm === name };
-    const [parts, told, temporalUrl] = await Promise.all([
+    const [parts, past, temporalUrl] = await Promise.all([
       readVm(kube, namespace, name, { card: card?.id ?? '', pool }),
       readHistory(kube, subject, []),
       this.#urlOf(card?.owner, card?.kind ?? null),
@@ -50,17 +50,17 @@ export class Details {
       wait,
       // It has the reason that KubeVirt gives.
       explanation: parts.explanation.filter((sentence) => wait?.sentence.includes(sentence) !== true),
-      history: told.history,
-      unknown: [...parts.unknown, ...told.unknown],
+      history: past.history,
+      unknown: [...parts.unknown, ...past.unknown],
       actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),
       temporalUrl,
     };
   }
 
-  async owner(words: readonly string[]): Promise<OwnerDetails> {
-    const [kind, namespace, name] = named(words, 3) as [string, string, string];
+  async owner(segments: readonly string[]): Promise<OwnerDetails> {
+    const [kind, namespace, name] = named(segments, 3) as [string, string, string];
     const owner = ownerKindOf(kind);
-    if (owner === undefined) throw new Failure(`there is no kind ${kind}`);
+    if (owner === undefined) throw new Failure(`unknown kind ${kind}`);
     const kube = await this.#session.kube();
     const object = await kube.get<Owner>(owner.resource, { namespace, name });
     const pool = this.#fleet.poolOf(namespace, name);
@@ -71,15 +71,15 @@ export class Details {
       name,
       isMember: (vm: string) => owner.hasNamed(name, vm),
     };
-    const [told, temporalUrl] = await Promise.all([
+    const [past, temporalUrl] = await Promise.all([
       readHistory(kube, subject, revisions),
       this.#urlOf(object, owner.resource.kind),
     ]);
-    return { ...told, temporalUrl };
+    return { ...past, temporalUrl };
   }
 
-  async node(words: readonly string[]): Promise<NodeDetails> {
-    const [node] = named(words, 1) as [string];
+  async node(segments: readonly string[]): Promise<NodeDetails> {
+    const [node] = named(segments, 1) as [string];
     const { items, ...known } = await nodeViewOf(await this.#session.kube(), node);
     return { ...known, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_USER.has(item.state) })) };
   }
@@ -107,7 +107,7 @@ export function soon<T>(answer: Promise<T | undefined>): Promise<T | null> {
 }
 
 /** Throws `Failure` if there are not so many words. */
-export function named(words: readonly string[], count: number): readonly string[] {
-  if (words.length === count && words.every((word) => word !== '')) return words;
+export function named(segments: readonly string[], count: number): readonly string[] {
+  if (segments.length === count && segments.every((segment) => segment !== '')) return segments;
   throw new Failure('the address names no object');
 }

@@ -13,7 +13,7 @@ import type { HistoryEntry } from '../contract/requests.ts';
 
 const MOST = 200;
 
-interface Told {
+interface ReadHistory {
   history: HistoryEntry[];
   unknown: string[];
 }
@@ -21,7 +21,7 @@ interface Told {
 /**
  * What drover did, by what the cluster keeps of it, and what others tell of the objects of this name; the newest first.
  */
-export async function readHistory(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Told> {
+export async function readHistory(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<ReadHistory> {
   const unknown: string[] = [];
   const [acts, events] = await Promise.all([
     actsInCluster(kube, subject, revisions).catch((error: unknown) => missing(unknown, error)),

@@ -27,23 +27,23 @@ export class OperationDetails {
     this.#session = session;
   }
 
-  async log(words: readonly string[]): Promise<OperationLog> {
-    const operation = await this.#read(words);
+  async log(segments: readonly string[]): Promise<OperationLog> {
+    const operation = await this.#read(segments);
     const read = await this.#logs.get(operation.metadata.uid, () => this.#logOf(operation));
     const id = operation.status?.workflowId;
     const temporalUrl = id === undefined ? null : await soon(workflowUrl(this.#session, id));
-    return { ...paged(read, words.slice(2)), temporalUrl };
+    return { ...paged(read, segments.slice(2)), temporalUrl };
   }
 
-  async report(words: readonly string[]): Promise<TransitionReport> {
-    const operation = await this.#read(words);
+  async report(segments: readonly string[]): Promise<TransitionReport> {
+    const operation = await this.#read(segments);
     const { uid, namespace } = operation.metadata;
     const meant = { uid, name: operationName(operation.metadata), operation };
     const read = await this.#reports.get(uid, async () => {
-      const { report, remarks } = await readReport(this.#session, meant, namespace);
-      return { lines: report.items.map((row) => ({ ...row, tone: TONES[row.state] })), remarks };
+      const { report, notes } = await readReport(this.#session, meant, namespace);
+      return { lines: report.items.map((row) => ({ ...row, tone: TONES[row.state] })), notes };
     });
-    return paged(read, words.slice(2));
+    return paged(read, segments.slice(2));
   }
 
   async #read([namespace, name]: readonly string[]): Promise<StoredOperation> {
@@ -53,14 +53,14 @@ export class OperationDetails {
   }
 
   async #logOf(operation: StoredOperation): Promise<Read<LogEntry>> {
-    const remarks: string[] = [];
-    const acts = await actsOfOperation(this.#session, operation, (remark) => void remarks.push(remark)).catch(
+    const notes: string[] = [];
+    const acts = await actsOfOperation(this.#session, operation, (note) => void notes.push(note)).catch(
       (error: unknown) => {
-        remarks.push(`what it did is not known: ${sentenceOf(error)}`);
+        notes.push(`what it did is not known: ${sentenceOf(error)}`);
         return [];
       },
     );
-    return { lines: acts.flatMap(entriesOf).toReversed(), remarks };
+    return { lines: acts.flatMap(entriesOf).toReversed(), notes };
   }
 }
 
@@ -75,7 +75,7 @@ const TONES: Record<ReportRow['state'], ReportLine['tone']> = {
   Excluded: 'warn',
   Gone: 'warn',
 };
-const END_TONES = { well: 'good', bad: 'bad', left: 'warn', open: 'busy' } as const;
+const END_TONES = { well: 'good', bad: 'bad', skipped: 'warn', open: 'busy' } as const;
 
 const entriesOf = ({ time, endedAt, action, vms, from, to, end, message }: Act): LogEntry[] =>
   vms.map((vm) => ({

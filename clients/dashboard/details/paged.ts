@@ -6,12 +6,12 @@ const PAGE = 200;
 /** What was read, all of it. */
 export interface Read<Line> {
   lines: Line[];
-  remarks: string[];
+  notes: string[];
 }
 
 /** The page, by the number and the words of an address, of the lines in which something has these words. */
 export function paged<Line extends object>(
-  { lines, remarks }: Read<Line>,
+  { lines, notes }: Read<Line>,
   [number = '1', ...looked]: readonly string[],
 ): Paged<Line> {
   const looksFor = looked.join('/').toLowerCase();
@@ -27,5 +27,5 @@ export function paged<Line extends object>(
         );
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   const page = Math.min(Math.max(1, Math.trunc(Number(number)) || 1), pages);
-  return { lines: found.slice((page - 1) * PAGE, page * PAGE), page, pages, count: found.length, remarks };
+  return { lines: found.slice((page - 1) * PAGE, page * PAGE), page, pages, count: found.length, notes };
 }

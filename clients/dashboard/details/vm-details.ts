@@ -111,12 +111,12 @@ function whyStopped(vm: VmView, vmi: VmiView | null): string {
 /** What the pool's status tells of the VM. */
 function whyInPool(pool: Stored<Pool>, vm: string): string[] {
   const view = healView(pool);
-  const isTold = [...view.cycles, ...view.finished].some((one) => one.vm === vm);
+  const isListed = [...view.cycles, ...view.finished].some((one) => one.vm === vm);
   const waiting = view.notReplaced.find((one) => one.vm === vm);
   const failure = pool.status?.rollout?.failures.findLast((one) => one.vm === vm);
   const claim = pool.status?.disruptedVMs?.find((one) => one.vm === vm);
   return [
-    isTold ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
+    isListed ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
     waiting === undefined ? '' : `not replaced: ${[waiting.message, waiting.waitsFor].filter(Boolean).join('; ')}`,
     failure === undefined ? '' : `failed in the rollout: ${failure.message}`,
     claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}: ${claimIsFor(claim)}`,

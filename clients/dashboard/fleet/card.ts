@@ -4,7 +4,7 @@ import { CLAIM_MS } from '../../../decisions/disruption-budget/claims.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
-import type { Budget, BudgetPlace, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
+import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { ownerNeeds, UNSEEN_MS, type WaitingVm } from '../view/owner-needs.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
@@ -22,7 +22,7 @@ export interface Seat {
   wait: VmWait | null;
 }
 
-const PLACES_SHOWN = 50;
+const USES_SHOWN = 50;
 
 /** A card, and what is kept to change one square of it without a look at the others. */
 export class Card {
@@ -52,8 +52,8 @@ export class Card {
     this.kind = kind;
     this.namespace = namespace;
     this.name = name;
-    const word = kind === null ? undefined : ownerKindOf(kind)!.words.find((one) => one !== 'dvmirs');
-    this.id = word === undefined ? `none/${namespace}` : `${word}/${namespace}/${name}`;
+    const alias = kind === null ? undefined : ownerKindOf(kind)!.aliases.find((one) => one !== 'dvmirs');
+    this.id = alias === undefined ? `none/${namespace}` : `${alias}/${namespace}/${name}`;
   }
 
   get pool(): Stored<Pool> | null {
@@ -103,7 +103,7 @@ export class Card {
     if (role !== undefined) return;
     if (seen.state !== 'T') this.#current += by;
     if (seen.isReady) this.#ready += by;
-    mark(this.#down, name, by === 1 && seen.isDown);
+    setMembership(this.#down, name, by === 1 && seen.isDown);
   }
 
   #indexOf(hash: string | null): number {
@@ -172,7 +172,7 @@ export class Card {
     return this.owner === undefined || (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   }
 
-  #budget({ maxUnavailable, places }: { maxUnavailable: string; places: number }, now: number): Budget {
+  #budget({ maxUnavailable, limit }: { maxUnavailable: string; limit: number }, now: number): Budget {
     const claims = new Map(
       (this.pool?.status?.disruptedVMs ?? [])
         .filter(({ at }) => Date.parse(at) + CLAIM_MS > now)
@@ -181,8 +181,8 @@ export class Card {
     const names = [...new Set([...claims.keys(), ...this.#down])];
     return {
       maxUnavailable,
-      places,
-      taken: names.slice(0, PLACES_SHOWN).map((vm): BudgetPlace => {
+      limit,
+      uses: names.slice(0, USES_SHOWN).map((vm): BudgetUse => {
         const claim = claims.get(vm);
         const isDown = this.#down.has(vm);
         return {
@@ -192,12 +192,12 @@ export class Card {
           until: claim === undefined || isDown ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
         };
       }),
-      takenCount: names.length,
+      useCount: names.length,
     };
   }
 }
 
-function mark(names: Set<string>, name: string, isIn: boolean): void {
+function setMembership(names: Set<string>, name: string, isIn: boolean): void {
   if (isIn) names.add(name);
   else names.delete(name);
 }

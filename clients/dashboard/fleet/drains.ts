@@ -74,9 +74,16 @@ export class Drains {
   cardOf(node: string, isMigrating: (key: string) => boolean): Omit<DrainCard, 'actions'> | null {
     const { vmis, toEvacuate } = this.#on.get(node) ?? NOTHING;
     const view = this.#nodes.get(node);
-    const isLeft = view !== undefined && isDrained(view, DRAIN_TAINT);
-    if (vmis.size === 0 && !isLeft) return null;
+    const isEmptied = view !== undefined && isDrained(view, DRAIN_TAINT);
+    if (vmis.size === 0 && !isEmptied) return null;
     const migrating = [...vmis].filter(isMigrating).length;
-    return { id: `node/${node}`, node, isDrained: isLeft, left: vmis.size, migrating, toEvacuate: toEvacuate.size };
+    return {
+      id: `node/${node}`,
+      node,
+      isDrained: isEmptied,
+      remaining: vmis.size,
+      migrating,
+      toEvacuate: toEvacuate.size,
+    };
   }
 }

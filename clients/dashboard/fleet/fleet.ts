@@ -178,7 +178,7 @@ export class Fleet {
   }
 
   /** Returns what has changed since the last call; null if nothing has. */
-  take(): FleetDelta | null {
+  collect(): FleetDelta | null {
     const isMigrating = (vmi: string): boolean => this.#members.isMigrating(vmi);
     this.#seating.settle();
     const { whyNot } = this.#around;
@@ -193,11 +193,11 @@ export class Fleet {
     this.#drains.dirty.clear();
     const { cards, operations, schedules, drains } = this.#shelves;
     const all = {
-      cards: cards.take(),
-      operations: operations.take(),
-      schedules: schedules.take(),
-      drains: drains.take(),
-      cells: this.#seating.take(),
+      cards: cards.collect(),
+      operations: operations.collect(),
+      schedules: schedules.collect(),
+      drains: drains.collect(),
+      cells: this.#seating.collect(),
       needs: this.#areNeedsNew ? this.#allNeeds() : undefined,
     };
     this.#areNeedsNew = false;
@@ -249,10 +249,10 @@ export class Fleet {
 
   #allNeeds(): Needs {
     const isDown = this.#needs.has(WORKERS);
-    const told = [...this.#needs].flatMap(([id, needs]) =>
+    const shown = [...this.#needs].flatMap(([id, needs]) =>
       isDown && id !== WORKERS ? needs.filter(({ kind }) => kind !== 'no-worker') : needs,
     );
-    const all = told.sort(byUrgency);
+    const all = shown.sort(byUrgency);
     return { items: all.slice(0, NEEDS_SENT), count: all.length };
   }
 }

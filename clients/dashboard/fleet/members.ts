@@ -14,21 +14,21 @@ export type SeenMigration = MigrationInFlight | null;
 export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): SeenMigration => inFlightView(object);
 
 /** What pools say of their VMs, by the VM's key. */
-export interface PoolMarks {
+export interface PoolFlags {
   /** Its replacement; null if it is not replaced. */
   cycle: Cycle | null;
   isClaimed: boolean;
 }
 
 const SEATS = { Surge: 1, Standby: 2 } as const;
-export const NO_MARKS: PoolMarks = { cycle: null, isClaimed: false };
+export const NO_FLAGS: PoolFlags = { cycle: null, isClaimed: false };
 
 /** VMs, VMIs and migrations as they are watched, by `namespace/name`; and which of them have changed. */
 export class Members {
   readonly #vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
   readonly #migrations = new Map<string, Map<string, MigrationInFlight>>();
-  readonly #marks = new Map<string, PoolMarks>();
+  readonly #flags = new Map<string, PoolFlags>();
   /** Members that are to be looked at again. */
   readonly dirty = new Set<string>();
   /** Namespaces in which the user may not see VMIs; `*`: in none. */
@@ -66,8 +66,8 @@ export class Members {
     for (const key of this.#vms.keys()) this.dirty.add(key);
   }
 
-  setMark(key: string, marks: PoolMarks): void {
-    set(this.#marks, key, marks.cycle !== null || marks.isClaimed ? marks : undefined);
+  setFlags(key: string, flags: PoolFlags): void {
+    set(this.#flags, key, flags.cycle !== null || flags.isClaimed ? flags : undefined);
     this.dirty.add(key);
   }
 
@@ -98,10 +98,10 @@ export class Members {
     const { namespace, name, owner, roleLabel } = vm;
     const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
     const vmi = found?.vmUid === vm.uid ? found : undefined;
-    const { cycle, isClaimed } = this.#marks.get(key) ?? NO_MARKS;
+    const { cycle, isClaimed } = this.#flags.get(key) ?? NO_FLAGS;
     const migration = this.#migrationOf(key);
-    const marks = { isMigrating: migration !== undefined, isHealed: cycle !== null, isClaimed };
-    const seen = seenVm(vm, isUnseen ? null : vmi, marks);
+    const flags = { isMigrating: migration !== undefined, isHealed: cycle !== null, isClaimed };
+    const seen = seenVm(vm, isUnseen ? null : vmi, flags);
     const seat: Seat = {
       name,
       seen,

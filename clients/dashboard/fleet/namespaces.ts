@@ -90,9 +90,9 @@ export class VisibleNamespaces {
 
 /** Calls `work` for each item, a few at a time. */
 export async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const left = [...items];
-  const take = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  const queue = [...items];
+  const workOff = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
   };
-  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, take));
+  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, workOff));
 }

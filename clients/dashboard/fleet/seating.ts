@@ -6,7 +6,7 @@ import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
 import type { Cells, Changes } from '../contract/messages.ts';
 import { NO_OWNER, type OwnerPart } from '../view/owner-part.ts';
 import { Card } from './card.ts';
-import { NO_MARKS, ownerKey, type Members, type PoolMarks } from './members.ts';
+import { NO_FLAGS, ownerKey, type Members, type PoolFlags } from './members.ts';
 
 interface Around {
   members: Members;
@@ -49,7 +49,7 @@ export class Seating {
     card.owner = after;
     this.#cards.set(key, card);
     this.#look(card);
-    this.#mark(namespace, pool, card.pool);
+    this.#updateFlags(namespace, pool, card.pool);
     if (known === undefined) for (const member of this.#byOwner.get(key) ?? []) this.#around.members.dirty.add(member);
   }
 
@@ -98,16 +98,16 @@ export class Seating {
   }
 
   /** Squares that have changed since they were last taken, by the ids of their cards; undefined if none has. */
-  take(): Record<string, Changes<VmCell>> | undefined {
+  collect(): Record<string, Changes<VmCell>> | undefined {
     if (this.#changed.size === 0) return undefined;
-    const taken: Record<string, Changes<VmCell>> = {};
+    const collected: Record<string, Changes<VmCell>> = {};
     for (const [card, cells] of this.#changed) {
       const set = [...cells.values()].filter((cell) => cell !== null);
       const gone = [...cells].flatMap(([name, cell]) => (cell === null ? [name] : []));
-      taken[card] = { ...(set.length === 0 ? {} : { set }), ...(gone.length === 0 ? {} : { gone }) };
+      collected[card] = { ...(set.length === 0 ? {} : { set }), ...(gone.length === 0 ? {} : { gone }) };
     }
     this.#changed.clear();
-    return taken;
+    return collected;
   }
 
   *cells(): Generator<Cells> {
@@ -124,12 +124,12 @@ export class Seating {
     this.#dirty.add(card);
   }
 
-  #mark(namespace: string, before: Stored<Pool> | null, after: Stored<Pool> | null): void {
-    const [was, is] = [marksOf(before), marksOf(after)];
+  #updateFlags(namespace: string, before: Stored<Pool> | null, after: Stored<Pool> | null): void {
+    const [was, is] = [flagsOf(before), flagsOf(after)];
     for (const vm of new Set([...was.keys(), ...is.keys()])) {
-      const marks = is.get(vm) ?? NO_MARKS;
-      if (JSON.stringify(was.get(vm)) === JSON.stringify(marks)) continue;
-      this.#around.members.setMark(`${namespace}/${vm}`, marks);
+      const flags = is.get(vm) ?? NO_FLAGS;
+      if (JSON.stringify(was.get(vm)) === JSON.stringify(flags)) continue;
+      this.#around.members.setFlags(`${namespace}/${vm}`, flags);
     }
   }
 
@@ -142,7 +142,7 @@ export class Seating {
     this.#nextChanges.delete(card);
     // Another object may get its name, and its card the same id.
     for (const name of card.cells.keys()) this.#setCell(card, name, null);
-    this.#mark(card.namespace, card.pool, null);
+    this.#updateFlags(card.namespace, card.pool, null);
     this.#around.onCard(card.id, undefined, []);
     for (const member of this.#byOwner.get(key) ?? []) {
       // A member that has not been brought up to date since its owner came still has its square on another card.
@@ -218,12 +218,12 @@ export class Seating {
   }
 }
 
-function marksOf(pool: Stored<Pool> | null): Map<string, PoolMarks> {
+function flagsOf(pool: Stored<Pool> | null): Map<string, PoolFlags> {
   const { healing, disruptedVMs = [] } = pool?.status ?? {};
   const cycles = new Map((healing?.cycles ?? []).map((cycle) => [cycle.vm, cycle]));
   const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
-  const marked = [...cycles.keys(), ...claimed];
-  return new Map(marked.map((vm) => [vm, { cycle: cycles.get(vm) ?? null, isClaimed: claimed.has(vm) }]));
+  const flagged = [...cycles.keys(), ...claimed];
+  return new Map(flagged.map((vm) => [vm, { cycle: cycles.get(vm) ?? null, isClaimed: claimed.has(vm) }]));
 }
 
 const isHealedIn = (pool: Stored<Pool> | null, member: string): boolean =>

@@ -29,7 +29,7 @@ export class Shelf<Item extends { id: string }> {
   }
 
   /** Undefined if nothing has changed. */
-  take(): Changes<Item> | undefined {
+  collect(): Changes<Item> | undefined {
     if (this.#set.size === 0 && this.#gone.size === 0) return undefined;
     const set = [...this.#set].map((id) => this.#items.get(id)!);
     const gone = [...this.#gone];

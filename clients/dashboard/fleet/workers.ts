@@ -29,8 +29,8 @@ interface Deployment extends KubeObject {
  * so.
  */
 export async function missingWorkers(session: Session): Promise<MissingWorkers | null> {
-  const told = await Promise.race([inTemporal(session), late()]).catch(() => undefined);
-  return told === undefined ? inCluster(session) : told;
+  const missing = await Promise.race([inTemporal(session), late()]).catch(() => undefined);
+  return missing === undefined ? inCluster(session) : missing;
 }
 
 const late = (): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, WITHIN_MS, undefined).unref());

@@ -60,7 +60,7 @@ export async function serveProxied(how: How): Promise<ProxiedDashboard> {
         onRevoked,
         ...(elsewhere === undefined ? {} : { elsewhere }),
       });
-      return { ...dashboard, answers: { ...answers, act: told(identity, answers.act) } };
+      return { ...dashboard, answers: { ...answers, act: logged(identity, answers.act) } };
     },
     most: how.mostUsers,
     ...(lingerMs === undefined ? {} : { lingerMs }),
@@ -112,17 +112,17 @@ export async function serveProxied(how: How): Promise<ProxiedDashboard> {
 }
 
 /** Logs each action: its user, its object, and its outcome. */
-function told({ user, groups }: Identity, act: Answers['act']): Answers['act'] {
+function logged({ user, groups }: Identity, act: Answers['act']): Answers['act'] {
   return async (body) => {
     const { action, about, vms, reason } = readActionRequest(body);
-    const tell = (outcome: string): void =>
+    const logOutcome = (outcome: string): void =>
       log('info', 'asked', { user, groups, action, ...about, vms, reason, outcome });
     try {
       const done = await act(body);
-      tell('done');
+      logOutcome('done');
       return done;
     } catch (error) {
-      tell(sentenceOf(error));
+      logOutcome(sentenceOf(error));
       throw error;
     }
   };

@@ -67,7 +67,7 @@ export class UserDashboards {
   }
 
   #open(identity: Identity): Entry {
-    this.#makeRoom();
+    this.#evictUnused();
     const { key } = identity;
     const session = this.#options.sessionFor(identity);
     const opening: Promise<UserDashboard> = confirmed(session, identity).then(() =>
@@ -86,7 +86,7 @@ export class UserDashboards {
   }
 
   /** Throws `NotNow` if all that are open are looked at. */
-  #makeRoom(): void {
+  #evictUnused(): void {
     const { most } = this.#options;
     if (this.#entries.size < most) return;
     const [unused] = this.#unusedFor(JUST_NOW_MS).toSorted(([, one], [, other]) => one.usedAt - other.usedAt);
@@ -120,18 +120,18 @@ export class UserDashboards {
  * refuse, and what stands before it may drop what says whose request it is, which would then be the server's own.
  */
 async function confirmed(session: Session, identity: Identity): Promise<void> {
-  const taken = await session
+  const user = await session
     .kube()
     .then(whoAmI)
     .catch((error: unknown) => {
       const isRefused = error instanceof KubeError && error.status === 403;
       throw new NotNow(isRefused ? 403 : 503, `nothing can be asked of Kubernetes for you: ${sentenceOf(error)}`);
     });
-  const groups = taken.groups.filter((name) => name !== 'system:authenticated').toSorted();
-  if (taken.user === identity.user && JSON.stringify(groups) === JSON.stringify(identity.groups)) return;
+  const groups = user.groups.filter((name) => name !== 'system:authenticated').toSorted();
+  if (user.user === identity.user && JSON.stringify(groups) === JSON.stringify(identity.groups)) return;
   throw new NotNow(
     403,
-    `Kubernetes takes you for ${taken.user ?? 'nobody'}, in the groups ${groups.join(', ') || 'none'}: ` +
+    `Kubernetes takes you for ${user.user ?? 'nobody'}, in the groups ${groups.join(', ') || 'none'}: ` +
       'is something between this server and the API server that drops the headers about users?',
   );
 }

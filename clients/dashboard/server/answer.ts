@@ -9,7 +9,7 @@ import type { Stream } from './stream.ts';
 /** What one user is answered with. */
 export interface Answers {
   /** By the first word of the path below `/api/`: answers a GET of the words behind it. */
-  read: Readonly<Record<string, (words: string[]) => Promise<unknown>>>;
+  read: Readonly<Record<string, (segments: string[]) => Promise<unknown>>>;
   /** Answers `POST /api/actions`. Throws `Failure` for what is refused. */
   act: (request: unknown) => Promise<unknown>;
   stream: Stream;
@@ -71,12 +71,12 @@ async function answer(exchange: Exchange, headers: Record<string, string>): Prom
   if ('sentence' in admitted) return send(response, admitted.status, faultOf(admitted.sentence));
   if (!path.startsWith('/api/')) return sendPage(response, files, path);
   if (request.method === 'POST') return post(exchange, path, admitted);
-  const [what = '', ...words] = path.slice('/api/'.length).split('/').map(decoded);
+  const [what = '', ...segments] = path.slice('/api/'.length).split('/').map(decoded);
   const { read, stream } = await admitted.answers();
   if (path === '/api/stream') return stream.attach(response, request.headers['last-event-id']?.toString());
   const reading = Object.hasOwn(read, what) ? read[what] : undefined;
   if (reading === undefined) return send(response, 404, noSuch(path));
-  await replied(response, () => reading(words));
+  await replied(response, () => reading(segments));
 }
 
 async function post({ request, response, door }: Exchange, path: string, { answers }: Admitted): Promise<void> {
@@ -97,11 +97,11 @@ const faultOf = (error: unknown): Fault => ({ ok: false, sentence: sentenceOf(er
 
 const noSuch = (path: string): Fault => faultOf(`there is no ${path}`);
 
-const decoded = (word: string): string => {
+const decoded = (segment: string): string => {
   try {
-    return decodeURIComponent(word);
+    return decodeURIComponent(segment);
   } catch {
-    return word;
+    return segment;
   }
 };
 

@@ -19,12 +19,12 @@ export async function serve(answers: Answers, files: PageFiles, port: number): P
   const answer = await answering(files);
   let listener: RequestListener | undefined;
   const servers = await listenOnBoth((request, response) => listener!(request, response), port);
-  const taken = (servers[0]!.address() as AddressInfo).port;
-  const door = new LoopbackDoor(taken, answers);
+  const actualPort = (servers[0]!.address() as AddressInfo).port;
+  const door = new LoopbackDoor(actualPort, answers);
   listener = answer(door);
   return {
-    port: taken,
-    url: `http://127.0.0.1:${taken}/#token=${door.token}`,
+    port: actualPort,
+    url: `http://127.0.0.1:${actualPort}/#token=${door.token}`,
     close: async () => {
       answers.stream.stop();
       await Promise.all(servers.map(ended));
@@ -36,9 +36,9 @@ export async function serve(answers: Answers, files: PageFiles, port: number): P
 async function listenOnBoth(listener: RequestListener, port: number): Promise<Server[]> {
   for (let tries = 1; ; tries++) {
     const first = await listenOn(listener, HOSTS[0], port);
-    const taken = (first.address() as AddressInfo).port;
+    const actualPort = (first.address() as AddressInfo).port;
     try {
-      return [first, await listenOn(listener, HOSTS[1], taken)];
+      return [first, await listenOn(listener, HOSTS[1], actualPort)];
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') return [first];

@@ -6,7 +6,7 @@ import type { FleetDelta, FleetSnapshot } from '../fleet/fleet.ts';
 /** What is sent. */
 interface Source {
   /** Returns what has changed since the last call. */
-  take: () => FleetDelta | null;
+  collect: () => FleetDelta | null;
   snapshot: () => FleetSnapshot;
   cells: () => Iterable<Cells>;
 }
@@ -76,7 +76,7 @@ export class Stream {
     this.#clients.clear();
   }
 
-  tell(changed: Partial<Session>): void {
+  updateSession(changed: Partial<Session>): void {
     const session = { ...this.#session, ...changed };
     if (JSON.stringify(session) === JSON.stringify(this.#session)) return;
     this.#session = session;
@@ -91,7 +91,7 @@ export class Stream {
 
   /** Sends what has changed. */
   flush(): void {
-    const changed = this.#source.take();
+    const changed = this.#source.collect();
     if (changed === null) return;
     const delta: Delta = { type: 'delta', seq: ++this.#seq, ...changed };
     const text = eventOf(delta, this.#id(this.#seq));

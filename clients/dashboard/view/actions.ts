@@ -88,12 +88,12 @@ export function scheduleActions({ metadata: { name }, spec }: StoredSchedule, wh
 
 /** `mayNot`, `mayNotCancel`: why the user may neither drain nodes nor cancel that. */
 export function nodeActions(
-  { node, isDrained, left, toEvacuate }: Omit<DrainCard, 'actions'>,
+  { node, isDrained, remaining, toEvacuate }: Omit<DrainCard, 'actions'>,
   mayNot: WhyNot,
   mayNotCancel: WhyNot,
 ): Action[] {
   const alreadyDrained =
-    isDrained && toEvacuate === left ? `node ${node} is drained: all VMs on it were asked to leave` : null;
+    isDrained && toEvacuate === remaining ? `node ${node} is drained: all VMs on it were asked to leave` : null;
   const isNot = isDrained || toEvacuate > 0 ? null : `node ${node} is not cordoned, and no VM on it was asked to leave`;
   return [actionOf('drain.start', mayNot ?? alreadyDrained), actionOf('drain.cancel', mayNotCancel ?? isNot)];
 }

@@ -3,7 +3,7 @@ import type { Notice } from '../../../decisions/notifications/notices.ts';
 import type { ActionName, Action, Need, NeedKind } from '../contract/fleet.ts';
 
 /** What an object has to tell, before it is said of which. */
-export type Told = Pick<Need, 'kind' | 'sentence' | 'since' | 'command'> & {
+export type NeedDraft = Pick<Need, 'kind' | 'sentence' | 'since' | 'command'> & {
   tone?: Need['tone'];
   done?: string;
   vm?: string | null;
@@ -53,26 +53,26 @@ const NOTICES: Partial<Record<NoticeType, OnPage>> = {
 };
 
 /** `isDue`: of a notice that is told after a while, whether that is over. */
-export function toldBy(notices: readonly Notice[], isDue: (notice: Notice) => boolean = () => true): Told[] {
-  return notices.flatMap((notice): Told[] => {
+export function draftsOf(notices: readonly Notice[], isDue: (notice: Notice) => boolean = () => true): NeedDraft[] {
+  return notices.flatMap((notice): NeedDraft[] => {
     const { type, about, which, since, reason, message, command } = notice;
     const shown = NOTICES[type];
     if (shown === undefined || (shown.kind === 'budget-full' && !isDue(notice))) return [];
     const { kind, what, tone = 'bad', action = null } = shown;
     const said = type === 'dev.drover.owner.failing' ? [reason, message] : [message];
-    const sentence = [what(about.name), ...said].filter((words) => words !== '').join(': ');
+    const sentence = [what(about.name), ...said].filter((part) => part !== '').join(': ');
     return [{ kind, tone, action, sentence, since, command, which, vm: about.vm ?? null }];
   });
 }
 
 /** Returns the button for what is told; null if there is none. */
-type Buttons = (told: { action: ActionName; vm: string | null }) => Action | null;
+type Buttons = (need: { action: ActionName; vm: string | null }) => Action | null;
 
 /** `command`: with the namespace, if it is one of a notice. */
 export function needOf(
   id: string,
   about: Need['about'],
-  { tone = 'warn', done = '', vm = null, which = '', action = null, command, ...rest }: Told,
+  { tone = 'warn', done = '', vm = null, which = '', action = null, command, ...rest }: NeedDraft,
   buttons: Buttons = () => null,
 ): Need {
   const isWhole = about.namespace === null || command === 'drover doctor' || command.includes(' -n ');

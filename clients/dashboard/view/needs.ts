@@ -6,7 +6,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { isOver, progressOf } from '../../operations/print-operations.ts';
 import type { DrainCard, Need, NeedKind, OperationCard, ScheduleCard } from '../contract/fleet.ts';
-import { needOf, toldBy, type Told } from './need.ts';
+import { needOf, draftsOf, type NeedDraft } from './need.ts';
 import { UNSEEN_MS } from './owner-needs.ts';
 
 /** How long an operation may do nothing because all VMs that are left must wait, in milliseconds. */
@@ -19,21 +19,21 @@ const DRAIN_MS = DEFAULT_DRAIN.deadlineSeconds * 1_000;
 export function operationNeeds(operation: StoredOperation, card: OperationCard, now: number): Need[] {
   const { namespace, name, actions } = card;
   const kind = namespace === null ? 'ClusterVirtualMachineOperation' : 'VirtualMachineOperation';
-  return operationTold(operation, card, now).map((told) =>
+  return operationDrafts(operation, card, now).map((draft) =>
     needOf(
       card.id,
       { kind, namespace, name },
-      { done: card.numbers, ...told },
+      { done: card.numbers, ...draft },
       ({ action }) => actions.find((button) => button.name === action) ?? null,
     ),
   );
 }
 
-function operationTold(operation: StoredOperation, card: OperationCard, now: number): Told[] {
+function operationDrafts(operation: StoredOperation, card: OperationCard, now: number): NeedDraft[] {
   const { namespace, name, isPaused, createdAt } = card;
   // It has ended: nothing tells that somebody has looked at it.
   if (isOver(operation))
-    return toldBy(operationNotices(operation)).filter(({ since }) => now - Date.parse(since ?? '') < KEEP_MS);
+    return draftsOf(operationNotices(operation)).filter(({ since }) => now - Date.parse(since ?? '') < KEEP_MS);
   const shown = namespace === null ? `cvmop/${name}` : name;
   if (isPaused) {
     const { by, at, reason } = progressOf(operation).paused ?? { by: null, at: null, reason: null };
@@ -66,7 +66,7 @@ function whyIdle({ inProgress, open, skips, windows }: OperationCard): string | 
   return waiting.map(({ message, count, names }) => `${count} VMs (${formatNames(names)}): ${message}`).join('; ');
 }
 
-const unseen = (what: string, namespace: string | null, since: string): Told => ({
+const unseen = (what: string, namespace: string | null, since: string): NeedDraft => ({
   kind: 'no-worker',
   tone: 'bad',
   sentence: `no worker has looked at ${what}: is one running that serves ${namespace ?? 'all namespaces'}?`,
@@ -77,10 +77,10 @@ const unseen = (what: string, namespace: string | null, since: string): Told => 
 export function scheduleNeeds(schedule: StoredSchedule, card: ScheduleCard, now: number): Need[] {
   const { id, namespace, name } = card;
   const about = { kind: 'VirtualMachineOperationSchedule', namespace, name };
-  return scheduleTold(schedule, card, now).map((told) => needOf(id, about, told));
+  return scheduleDrafts(schedule, card, now).map((draft) => needOf(id, about, draft));
 }
 
-function scheduleTold(schedule: StoredSchedule, card: ScheduleCard, now: number): Told[] {
+function scheduleDrafts(schedule: StoredSchedule, card: ScheduleCard, now: number): NeedDraft[] {
   const { namespace, name, tone, sentence, nextAt } = card;
   if (tone === 'bad') {
     const failed = schedule.status?.conditions?.find(({ status }) => status === 'False');
@@ -97,15 +97,15 @@ function scheduleTold(schedule: StoredSchedule, card: ScheduleCard, now: number)
 
 /** `since`: since when the node is drained, in milliseconds since the epoch; null if it is not, or nothing tells. */
 export function drainNeeds(
-  { id, node, left, migrating, toEvacuate }: DrainCard,
+  { id, node, remaining, migrating, toEvacuate }: DrainCard,
   since: number | null,
   now: number,
 ): Need[] {
-  if (since === null || left === 0 || now - since < DRAIN_MS) return [];
-  const sentence = `${left === 1 ? '1 VM has' : `${left} VMs have`} not left node ${node}, which is drained: ${migrating} migrating, ${toEvacuate} asked to leave`;
+  if (since === null || remaining === 0 || now - since < DRAIN_MS) return [];
+  const sentence = `${remaining === 1 ? '1 VM has' : `${remaining} VMs have`} not left node ${node}, which is drained: ${migrating} migrating, ${toEvacuate} asked to leave`;
   const command = `drover drain status ${node}`;
-  const told: Told = { kind: 'drain-stuck', sentence, since: new Date(since).toISOString(), command };
-  return [needOf(id, { kind: 'Node', namespace: null, name: node }, told)];
+  const draft: NeedDraft = { kind: 'drain-stuck', sentence, since: new Date(since).toISOString(), command };
+  return [needOf(id, { kind: 'Node', namespace: null, name: node }, draft)];
 }
 
 /** `before`: what was told of it: it lasts since then, if nothing tells of an earlier time. */

@@ -8,7 +8,7 @@ import type { Owner } from '../../cli/owner.ts';
 import { BY_SPEC } from '../../pool/view.ts';
 import type { Need, NeedKind, OwnerCard, Rollout, VmState } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
-import { needOf, toldBy, type Told } from './need.ts';
+import { needOf, draftsOf, type NeedDraft } from './need.ts';
 import type { VmWait } from './vm-wait.ts';
 
 /** How long an object may wait for a worker before somebody should look, in milliseconds. */
@@ -39,10 +39,10 @@ export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
   const { kind, namespace, name, rollout, isDeleting, actions } = card;
   const { owner, pool, unseenSince, mayNot, now } = seen;
   const notices = noticesOf(card, owner);
-  const told = toldBy(notices, (notice) => rollout?.end === 'Blocked' || dueAt(notice) <= now);
+  const drafts = draftsOf(notices, (notice) => rollout?.end === 'Blocked' || dueAt(notice) <= now);
   const isFull = notices.some(({ type }) => type === 'dev.drover.budget.full');
-  const all: Told[] = [
-    ...told.flatMap((one) => (one.kind === 'approval' ? atStep(one, rollout) : [one])),
+  const all: NeedDraft[] = [
+    ...drafts.flatMap((one) => (one.kind === 'approval' ? atStep(one, rollout) : [one])),
     ...(isDeleting ? [] : pausedNeeds(card)),
     ...vmNeeds(card, seen, isFull),
   ];
@@ -74,7 +74,7 @@ function noticesOf({ kind, rollout }: OwnerCard, owner: Stored<Owner> | undefine
 }
 
 /** The step says it shorter than the status, which names the command as well; a pause comes before it. */
-function atStep(one: Told, rollout: Rollout | null): Told[] {
+function atStep(one: NeedDraft, rollout: Rollout | null): NeedDraft[] {
   if (rollout === null || rollout.paused !== null) return [];
   const { steps } = rollout;
   const at = steps.findIndex(({ state }) => state === 'reached') + 1;
@@ -83,8 +83,8 @@ function atStep(one: Told, rollout: Rollout | null): Told[] {
 }
 
 /** What users have paused continues only if a user says so: they are told nothing of what they did themselves. */
-function pausedNeeds({ name, rollout, healing }: OwnerCard): Told[] {
-  const held = [
+function pausedNeeds({ name, rollout, healing }: OwnerCard): NeedDraft[] {
+  const paused = [
     { kind: 'paused', what: name, of: rollout?.paused, verb: 'rollout', action: 'rollout.resume' },
     {
       kind: 'healing-suspended',
@@ -94,7 +94,7 @@ function pausedNeeds({ name, rollout, healing }: OwnerCard): Told[] {
       action: 'heal.resume',
     },
   ] as const;
-  return held.flatMap(({ kind, what, of, verb, action }): Told[] => {
+  return paused.flatMap(({ kind, what, of, verb, action }): NeedDraft[] => {
     if (of == null) return [];
     const sentence = `${what} is paused by ${of.by}${of.reason === null ? '' : `: ${of.reason}`}`;
     const button = of.by === BY_SPEC ? null : action;
@@ -115,22 +115,23 @@ const LASTS: Partial<Record<VmState, [one: string, several: string]>> = {
 };
 
 /** VMs that fail and that nothing is to replace, and VMs in a state for longer than that should last. */
-function vmNeeds(card: OwnerCard, { pool, waiting, now }: Seen, isFull: boolean): Told[] {
+function vmNeeds(card: OwnerCard, { pool, waiting, now }: Seen, isFull: boolean): NeedDraft[] {
   const { healing } = card;
-  const isHeld = healing !== null && (healing.paused ?? healing.suspended) !== null;
+  const isPaused = healing !== null && (healing.paused ?? healing.suspended) !== null;
   const notReplaced = pool?.status?.healing?.notReplaced ?? [];
-  const isLeft = (vm: string): boolean =>
+  const isNotReplaced = (vm: string): boolean =>
     healing === null || notReplaced.some((one) => one.vm === vm && one.waitsFor === undefined);
   // Of these, that they were given up, or that healing stands still, is told.
   const others = waiting.filter(
-    ({ vm, state }) => !healing?.givenUp.some((one) => one.vm === vm) && !(isHeld && (state === 'F' || state === 'H')),
+    ({ vm, state }) =>
+      !healing?.givenUp.some((one) => one.vm === vm) && !(isPaused && (state === 'F' || state === 'H')),
   );
-  const failing = others.filter(({ vm, state }) => state === 'F' && isLeft(vm));
+  const failing = others.filter(({ vm, state }) => state === 'F' && isNotReplaced(vm));
   const late = others.filter((one) => !failing.includes(one) && one.lateAt !== null && one.lateAt <= now);
   return [
-    ...toldOf(card, failing, { kind: 'vms-failing', isFull }),
+    ...vmDrafts(card, failing, { kind: 'vms-failing', isFull }),
     ...[...Map.groupBy(late, ({ state }) => state).values()].flatMap((vms) =>
-      toldOf(card, vms, { kind: 'late', isFull }),
+      vmDrafts(card, vms, { kind: 'late', isFull }),
     ),
   ];
 }
@@ -139,11 +140,11 @@ function vmNeeds(card: OwnerCard, { pool, waiting, now }: Seen, isFull: boolean)
 const NAMED = 200;
 
 /** Tells of VMs in the same state, and what the one that has been so for longest waits for. */
-function toldOf(
+function vmDrafts(
   { id, name }: OwnerCard,
   vms: readonly WaitingVm[],
   { kind, isFull }: { kind: 'vms-failing' | 'late'; isFull: boolean },
-): Told[] {
+): NeedDraft[] {
   if (vms.length === 0) return [];
   const longest = (a: WaitingVm, b: WaitingVm): WaitingVm => ((b.since ?? Infinity) < (a.since ?? Infinity) ? b : a);
   const { vm, state, since, sentence } = vms.reduce(longest);
@@ -154,12 +155,12 @@ function toldOf(
   const more = vms.length > NAMED ? ', …' : '';
   const names = isOne ? '' : ` (${formatNames(vms.slice(0, NAMED).map((each) => each.vm))}${more})`;
   // The VMs of a migration are up.
-  const held = isFull && state !== 'M' ? `; ${name} waits for its disruption budget meanwhile` : '';
+  const waits = isFull && state !== 'M' ? `; ${name} waits for its disruption budget meanwhile` : '';
   const described = isOne ? `vm ${vm}` : 'vms';
   return [
     {
       kind,
-      sentence: `${who}${names}${sentence === '' ? '' : `: ${sentence}`}${held}`,
+      sentence: `${who}${names}${sentence === '' ? '' : `: ${sentence}`}${waits}`,
       since: since === null ? null : new Date(since).toISOString(),
       command: name === '' ? `kubectl describe ${described}` : `drover describe ${id.split('/')[0]} ${name}`,
       vm: isOne ? vm : null,

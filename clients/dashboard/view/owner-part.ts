@@ -33,7 +33,7 @@ export type OwnerPart = Pick<
   /** The target, and the revision before it if that is another one. */
   revisions: Revision[];
   /** Null without a budget. */
-  budget: { maxUnavailable: string; places: number } | null;
+  budget: { maxUnavailable: string; limit: number } | null;
   /** Why the user may not change it, whatever its state; null if they may. */
   mayNot: WhyNot;
 };
@@ -98,7 +98,7 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
     revisions: current === null || current.hash === target.hash ? [target] : [target, current],
     budget: {
       maxUnavailable: String(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE),
-      places: maxUnavailableOf(poolView(pool)),
+      limit: maxUnavailableOf(poolView(pool)),
     },
   };
 }

@@ -4,7 +4,7 @@ import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { VmState } from '../contract/fleet.ts';
 
 /** What else tells of a VM, beside its own objects. */
-export interface Marks {
+interface VmFlags {
   /** A migration of its VMI has not ended. */
   isMigrating: boolean;
   /** Its pool replaces it. */
@@ -24,11 +24,11 @@ export interface SeenVm {
 const STARTING = new Set(['Starting', 'Provisioning', 'WaitingForVolumeBinding', 'WaitingForReceiver', '']);
 
 /** `vmi`: null if the user may not see VMIs, so that the VM's own word counts. */
-export function seenVm(vm: VmView, vmi: VmiView | undefined | null, marks: Marks): SeenVm {
+export function seenVm(vm: VmView, vmi: VmiView | undefined | null, flags: VmFlags): SeenVm {
   const ready = isActive(vm) && (vmi === null ? vm.ready : isReady(vm, vmi));
   const isWanted = vmi === null ? vm.hasVmi || vm.runStrategy === 'Always' : isMeantToRun(vm, vmi);
   return {
-    state: stateOf(vm, vmi ?? undefined, marks, { ready, isWanted }),
+    state: stateOf(vm, vmi ?? undefined, flags, { ready, isWanted }),
     isReady: ready,
     isDown: isActive(vm) && isWanted && !ready,
   };
@@ -39,17 +39,17 @@ interface Known {
   isWanted: boolean;
 }
 
-function stateOf(vm: VmView, vmi: VmiView | undefined, marks: Marks, { ready, isWanted }: Known): VmState {
+function stateOf(vm: VmView, vmi: VmiView | undefined, flags: VmFlags, { ready, isWanted }: Known): VmState {
   if (vm.deleting) return 'T';
-  if (marks.isHealed) return 'H';
+  if (flags.isHealed) return 'H';
   if (vm.removing) return 'T';
-  if (marks.isMigrating) return 'M';
+  if (flags.isMigrating) return 'M';
   if (vm.roleLabel === 'Standby' && (ready || vm.standby !== null) && !isBroken(vm)) return 'Y';
   if (vmi?.pause != null) return 'P';
   if (ready) return vm.changingState ? 'U' : 'R';
   if (!isWanted) return liveVmi(vmi) === undefined ? 'O' : 'T';
   if (isFailing(vm)) return 'F';
-  if (marks.isClaimed || vm.changingState) return 'U';
+  if (flags.isClaimed || vm.changingState) return 'U';
   if (isBroken(vm)) return 'F';
   return isComing(vm, vmi) ? 'S' : 'D';
 }

@@ -76,10 +76,10 @@ const healed = (cycle: Cycle | null): Found => ({
 });
 
 function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
-  const heldBy = vm?.heldBy ?? vmi?.heldBy ?? null;
+  const blockedBy = vm?.blockedBy ?? vmi?.blockedBy ?? null;
   const what = vmi === undefined ? 'its object is still there' : 'its guest shuts down';
   return {
-    what: heldBy === null ? what : `held by the finalizer ${heldBy}`,
+    what: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
     since: vm?.leavingSince ?? vmi?.deletingSince ?? null,
     moreMs: vmi?.graceMs ?? 0,
   };
@@ -87,8 +87,8 @@ function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
 
 function notReadySince(vm: VmView | null, vmi: VmiView | undefined): number | null {
   if (isUp(vmi)) return null;
-  const told = vm?.notReadySince ?? (vmi?.ready === false ? vmi.readySince : null);
-  return told ?? (vm ?? vmi)?.createdAt ?? null;
+  const since = vm?.notReadySince ?? (vmi?.ready === false ? vmi.readySince : null);
+  return since ?? (vm ?? vmi)?.createdAt ?? null;
 }
 
 const isUp = (vmi: VmiView | undefined): boolean => vmi?.ready === true && !vmi.deleting;

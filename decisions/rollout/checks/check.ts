@@ -96,7 +96,7 @@ export function dueCheck({ metadata, spec, status }: StoredPool): DueCheck | nul
 }
 
 /** Returns the Job in the status that is no longer waited for; null if there is none. */
-export function leftJob(pool: StoredPool): NonNullable<CheckStatus['job']> | null {
+export function staleJob(pool: StoredPool): NonNullable<CheckStatus['job']> | null {
   const { check } = pool.status ?? {};
   return check?.job === undefined || known(check, dueCheck(pool)?.of ?? null) !== null ? null : check.job;
 }
@@ -125,7 +125,7 @@ export function afterLook(
     message: message.slice(0, 1024),
     inARow: last?.outcome === outcome ? last.inARow + 1 : 1,
     ...run,
-    ...heldAfter(last, outcome, { at, lastsMs: check.job === undefined ? gapMs : Infinity }),
+    ...holdingAfter(last, outcome, { at, lastsMs: check.job === undefined ? gapMs : Infinity }),
   };
 }
 
@@ -133,17 +133,17 @@ export function afterLook(
  * Since when, and until when, a check is known to hold. A look that tells nothing neither ends that time nor counts
  * towards it. `lastsMs`: for how long after a look the check counts as holding.
  */
-function heldAfter(
+function holdingAfter(
   last: CheckStatus | null,
   outcome: Look['outcome'],
   { at, lastsMs }: { at: number; lastsMs: number },
 ): Pick<CheckStatus, 'holdsSince' | 'holdsUntil'> {
   if (outcome === 'Fails') return {};
   const { holdsSince, holdsUntil } = last ?? {};
-  const isHeld = holdsSince !== undefined && holdsUntil !== undefined && at - Date.parse(holdsUntil) <= lastsMs;
-  if (outcome === 'Unknown') return isHeld ? { holdsSince, holdsUntil } : {};
+  const isHolding = holdsSince !== undefined && holdsUntil !== undefined && at - Date.parse(holdsUntil) <= lastsMs;
+  if (outcome === 'Unknown') return isHolding ? { holdsSince, holdsUntil } : {};
   const now = new Date(at).toISOString();
-  return { holdsSince: isHeld ? holdsSince : now, holdsUntil: now };
+  return { holdsSince: isHolding ? holdsSince : now, holdsUntil: now };
 }
 
 /** What is known of a check whose first Job has not ended. */

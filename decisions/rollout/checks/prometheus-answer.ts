@@ -45,13 +45,13 @@ function numberIn(text: unknown): { value: number } | string {
 }
 
 function within(value: number, { min, max }: Range): Look {
-  const is = words(value);
-  if (min !== undefined && value < min) return { outcome: 'Fails', message: `${is} is less than ${words(min)}` };
-  if (max !== undefined && value > max) return { outcome: 'Fails', message: `${is} is more than ${words(max)}` };
-  const least = min === undefined ? [] : [`at least ${words(min)}`];
-  const most = max === undefined ? [] : [`at most ${words(max)}`];
+  const is = formatNumber(value);
+  if (min !== undefined && value < min) return { outcome: 'Fails', message: `${is} is less than ${formatNumber(min)}` };
+  if (max !== undefined && value > max) return { outcome: 'Fails', message: `${is} is more than ${formatNumber(max)}` };
+  const least = min === undefined ? [] : [`at least ${formatNumber(min)}`];
+  const most = max === undefined ? [] : [`at most ${formatNumber(max)}`];
   return { outcome: 'Holds', message: `${is} is ${[...least, ...most].join(' and ')}` };
 }
 
 /** A number with up to six digits: users need not read that 0.98999999 is less than 0.99. */
-const words = (value: number): string => String(Number(value.toPrecision(6)));
+const formatNumber = (value: number): string => String(Number(value.toPrecision(6)));

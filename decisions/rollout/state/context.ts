@@ -48,7 +48,7 @@ export interface RolloutInput
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
   /** The pool's members are changing: no batch begins. */
-  held: boolean;
+  isChangingMembers: boolean;
   /** No batch begins earlier; milliseconds since the epoch. */
   notBefore: number;
   /** Why VMs can't be created, and since when (RFC 3339); null or absent if nothing has failed. */
@@ -131,7 +131,7 @@ export class RolloutContext {
   }
 
   /** Reports whether some VM is of the revision, or the pool has no VMs. */
-  hasTaken(revision: string): boolean {
+  hasReached(revision: string): boolean {
     return this.active.length === 0 || this.active.some((vm) => this.isOf(vm, revision));
   }
 

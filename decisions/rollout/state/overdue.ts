@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { shutsDownUntil } from '../../disruption/grace.ts';
 import { isDown } from '../../health/availability.ts';
-import { isHeldUp } from '../../health/held-up.ts';
+import { isExcused } from '../../health/excused.ts';
 import { byNumber } from '../../lib/names.ts';
 import type { VmView } from '../../views/vm.ts';
 import type { RolloutContext } from './context.ts';
@@ -34,7 +34,7 @@ export function withOverdue<Vm extends VmView>(
   const failures: RolloutStatus['failures'] = [];
   for (const vm of vms) {
     const vmi = vmiOf(vm);
-    if (!isDown(vm, vmi) || isHeldUp(vm, vmi) || busy.has(vm.name) || hasFailed(state, vm)) continue;
+    if (!isDown(vm, vmi) || isExcused(vm, vmi) || busy.has(vm.name) || hasFailed(state, vm)) continue;
     const since = downSince(vm, revision);
     if (since === null) continue;
     const failsAt = Math.max(since + seconds * 1000, shutsDownUntil(vmi) ?? 0);

@@ -30,9 +30,9 @@ export function splitBatches(batches: readonly Batch[], input: QueueInput): Spli
   const byName = new Map(input.vms.map((vm) => [vm.name, vm]));
   for (const batch of batches) {
     const { revision } = batch;
-    const waits = new Set(batch.vms.filter((held) => isQueued(held, revision, byName.get(held.name), input)));
-    split.batches.push(waits.size === 0 ? batch : { ...batch, vms: batch.vms.filter((held) => !waits.has(held)) });
-    for (const held of waits) split.queued.push({ ...held, revision });
+    const waits = new Set(batch.vms.filter((item) => isQueued(item, revision, byName.get(item.name), input)));
+    split.batches.push(waits.size === 0 ? batch : { ...batch, vms: batch.vms.filter((item) => !waits.has(item)) });
+    for (const item of waits) split.queued.push({ ...item, revision });
   }
   return split;
 }
@@ -42,18 +42,18 @@ export function splitBatches(batches: readonly Batch[], input: QueueInput): Spli
  * batch, and so does a live update of a VM that already has its spec: KubeVirt is carrying it out.
  */
 export function isQueued(
-  held: BatchVm,
+  item: BatchVm,
   revision: string,
   vm: VmView | undefined,
   { vmiOf, hasDrift }: Pick<QueueInput, 'vmiOf' | 'hasDrift'>,
 ): boolean {
-  if (vm === undefined || vm.uid !== held.uid || !isActive(vm) || !mayQueue(held, revision)) return false;
+  if (vm === undefined || vm.uid !== item.uid || !isActive(vm) || !mayQueue(item, revision)) return false;
   if (vm.revision !== revision) return true;
-  if (held.setsRight === true && hasDrift(vm)) return true;
-  if (held.migration !== undefined) return isToMigrate(held.migration, liveVmi(vmiOf(vm)));
-  if (held.from !== revision || held.setsRight === true || vm.changingState) return false;
+  if (item.setsRight === true && hasDrift(vm)) return true;
+  if (item.migration !== undefined) return isToMigrate(item.migration, liveVmi(vmiOf(vm)));
+  if (item.from !== revision || item.setsRight === true || vm.changingState) return false;
   const live = liveVmi(vmiOf(vm));
-  return live !== undefined && (held.vmi === undefined ? live.revision !== revision : live.uid === held.vmi);
+  return live !== undefined && (item.vmi === undefined ? live.revision !== revision : live.uid === item.vmi);
 }
 
 /** Reports whether the VMI still lacks the pod that the migration is to give it. */

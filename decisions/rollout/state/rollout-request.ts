@@ -145,8 +145,8 @@ function done({ spec }: RolloutRequestInput, after: RolloutStatus, request: Roll
       return after.halted === undefined ? 'resumed' : `the pause is over, but ${needsRevision(after)}`;
     }
     case 'promote': {
-      const words = request.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
-      return spec.paused || after.paused !== undefined ? `${words}, and continues once it is resumed` : words;
+      const passed = request.full === true ? `passed all ${of} steps` : `passed step ${after.step} of ${of}`;
+      return spec.paused || after.paused !== undefined ? `${passed}, and continues once it is resumed` : passed;
     }
   }
 }

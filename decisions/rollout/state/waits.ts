@@ -2,7 +2,7 @@
 export interface Wait {
   /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. */
   kind: 'Approval' | 'Step' | 'Check' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
-  words: string;
+  message: string;
 }
 
 /** Collects what a rollout waits for, and when to look again at the latest. */
@@ -16,8 +16,8 @@ export class RolloutWaits {
     this.#now = now;
   }
 
-  for(kind: Wait['kind'], words: string): void {
-    this.all.push({ kind, words });
+  for(kind: Wait['kind'], message: string): void {
+    this.all.push({ kind, message });
   }
 
   requeue(at: number): void {

@@ -24,7 +24,7 @@ interface SurgeNeedInput {
   /** VMs that may be taken. */
   free: readonly { act: UpdateAct; down: boolean }[];
   /** How many running VMs may be taken before the next step; null without a limit. */
-  stepRoom: number | null;
+  stepRemaining: number | null;
   unsettled: ReadonlySet<string>;
 }
 
@@ -35,18 +35,18 @@ interface SurgeNeedInput {
  */
 export function surgeNeed(context: RolloutContext, { state, revision, free, ...rest }: SurgeNeedInput): SurgeNeed {
   const { input, spec, surge, waits } = context;
-  const { stepRoom, unsettled } = rest;
+  const { stepRemaining, unsettled } = rest;
   const goesOn =
     spec.update.kind === 'proactive' && !context.isStopped(state) && windowAt(spec.rollout.windows, input.now).open;
   const costly = free.filter(({ act, down }) => act !== 'write' && !down).length;
   const queued = input.queued.filter(({ act, role, wasDown }) => act !== 'write' && role === undefined && !wasDown);
-  const next = goesOn ? Math.max(Math.min(costly, stepRoom ?? Infinity), 0) + queued.length : 0;
+  const next = goesOn ? Math.max(Math.min(costly, stepRemaining ?? Infinity), 0) + queued.length : 0;
   const begun = input.batches.flatMap(({ vms }) => vms).filter(({ name, wasDown }) => !wasDown && unsettled.has(name));
   const minReadyMs = minReadyMsOf(input.pool);
   for (const vm of surge) waits.requeue(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);
   return {
     wanted: Math.min(maxSurgeOf(input.pool), next + begun.length),
-    grows: next > 0 && !input.held,
+    grows: next > 0 && !input.isChangingMembers,
     revision,
     unsettled,
   };

@@ -75,7 +75,7 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
   const may: SurgeVm[] = [];
   for (const vm of free) {
     if (!budget.admits(vm)) continue;
-    budget.take(vm);
+    budget.charge(vm);
     may.push(vm);
   }
   return { may, requeueAt: may.length < free.length ? budget.againAt : null };

@@ -37,7 +37,7 @@ interface StepInput extends Way {
 }
 
 /** How many more replicas may get the revision before the next step, by the status of the pool; null: any. */
-export function roomToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay }: StepInput): number | null {
+export function remainingToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay }: StepInput): number | null {
   const { currentRevision, rollout: state } = pool.status ?? {};
   const { update, rollout: rules } = withDefaults(pool.spec);
   const isCareful = currentRevision !== undefined && currentRevision !== revision && revision === rollout;
@@ -45,9 +45,9 @@ export function roomToStep({ pool, vms, vmiOf, revision, rollout, onTheirWay }: 
   const known = state?.revision === rollout ? state : undefined;
   const step = rules.steps[known?.step ?? 0];
   if (step === undefined) return null;
-  const isTaken = (vm: VmView): boolean =>
+  const isUpdated = (vm: VmView): boolean =>
     onTheirWay.has(vm.name) ||
     (vm.revision === revision && !(known !== undefined && hasFailed(known, vm) && isDown(vm, vmiOf(vm))));
-  const taken = vms().filter((vm) => isRegular(vm) && isActive(vm) && isTaken(vm)).length;
-  return countOf(step.to, pool.spec.replicas, 1) - taken;
+  const updated = vms().filter((vm) => isRegular(vm) && isActive(vm) && isUpdated(vm)).length;
+  return countOf(step.to, pool.spec.replicas, 1) - updated;
 }

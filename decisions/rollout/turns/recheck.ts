@@ -30,7 +30,7 @@ interface UpdateStep {
 }
 
 export interface RecheckInput {
-  held: BatchVm;
+  item: BatchVm;
   /** The revision that the batch brings its VMs to, and the one being rolled out: they differ in an undo. */
   revision: string;
   rollout: string;
@@ -55,21 +55,21 @@ export interface RecheckInput {
  * has been done, because a VM with its new spec carries the revision, and so does a restarted VMI.
  */
 export function recheckVm(input: RecheckInput): Recheck {
-  const { held, revision, vm, pool, correction = null } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
+  const { item, revision, vm, pool, correction = null } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== item.uid || !isActiveIn(pool, vm)) return GONE;
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
-  if (vm.revision !== revision && vm.revision !== held.from)
+  if (vm.revision !== revision && vm.revision !== item.from)
     return deferred(`its spec now has revision ${vm.revision ?? 'unknown'}`);
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision || correction !== null;
   const isOld = isOldVmi(vmi, { ...input, isWritten: !writes, spec: vm });
   // KubeVirt starts a live update by itself as soon as the spec is written.
-  if (!writes && (!isOld || held.act === 'live')) return NOTHING;
-  const restarts = held.act === 'restart' && isOld ? vmi : null;
+  if (!writes && (!isOld || item.act === 'live')) return NOTHING;
+  const restarts = item.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const isCounted = isRegular(vm);
-  const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
+  const disrupts = isCounted && (item.act === 'restart' ? vmi !== undefined : item.act !== 'write');
   const message = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(input, vm, vmi) : null);
   return message === null ? { need: 'act', writes, restarts, disrupts } : deferred(message);
 }
@@ -80,17 +80,17 @@ export function recheckVm(input: RecheckInput): Recheck {
  */
 const isOldVmi = (
   vmi: VmiView | undefined,
-  { held, revision, isWritten, spec }: RecheckInput & { isWritten: boolean; spec: VmView },
+  { item, revision, isWritten, spec }: RecheckInput & { isWritten: boolean; spec: VmView },
 ): vmi is VmiView =>
   vmi !== undefined &&
-  (vmi.uid === held.vmi || (vmi.revision !== revision && !(isWritten && isStartedFrom(spec, vmi))));
+  (vmi.uid === item.vmi || (vmi.revision !== revision && !(isWritten && isStartedFrom(spec, vmi))));
 
 /**
  * Returns why the spec can't be written: no replica may get the revision before the next step; or, without a place in
  * the budget, it could stop or change the VMI that runs now.
  */
 function whyNotWritten(
-  { held: { act, runs }, revision, toStep, correction }: RecheckInput,
+  { item: { act, runs }, revision, toStep, correction }: RecheckInput,
   vm: VmView,
   vmi: VmiView | undefined,
 ): string | null {
@@ -110,10 +110,10 @@ const restartsForPods = ({ spec }: StoredPool): boolean => {
  * that its batch has migrated, however that went, nor to a VMI that has started since.
  */
 export function recheckMigration(input: Omit<RecheckInput, 'toStep'>): Recheck<{ vmi: VmiView }> {
-  const { held, revision, vm, pool } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return GONE;
+  const { item, revision, vm, pool } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== item.uid || !isActiveIn(pool, vm)) return GONE;
   if (vm.revision !== revision) return deferred(`its spec now has revision ${vm.revision ?? 'unknown'}`);
-  const { migration } = held;
+  const { migration } = item;
   const vmi = activeVmi(vm, input.vmi);
   const next = (vmi?.evacuation?.attempt ?? 0) + 1;
   if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return NOTHING;
@@ -126,7 +126,7 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
   isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
 
 function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmView): string | null {
-  if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
+  if (input.item.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
   return stop?.message ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;

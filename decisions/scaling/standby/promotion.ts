@@ -47,7 +47,7 @@ export function chooseToPromote(input: PromotionInput, missing: number): Promoti
   // Those that wait after a failure stand for no VM that is missing: one is created in their place.
   const most = Math.min(missing, input.backoffs.FailedPromote?.allowance ?? Infinity);
   const tried = refusedLast(free, ({ name }) => name, refusedOf(input, 'FailedPromote')).slice(0, Math.max(most, 0));
-  const room = Math.max(input.burst - inProgress.creating.length, 0);
+  const remaining = Math.max(input.burst - inProgress.creating.length, 0);
   const settling = vms.filter(isStandby).filter((vm) => isOfUse(vm) && inProgress.standby?.includes(vm.name) === true);
-  return { now: tried.slice(0, room), soon: tried.slice(room).length + settling.length };
+  return { now: tried.slice(0, remaining), soon: tried.slice(remaining).length + settling.length };
 }

@@ -59,10 +59,10 @@ const WHY: Record<SettleAct, string> = {
 };
 
 function stepsOf(byAct: Record<SettleAct, StandbyVm[]>, most: number): SettleStep[] {
-  let room = most;
+  let remaining = most;
   return (['pause', 'start', 'stop'] as const).flatMap((act): SettleStep[] => {
-    const vms = byAct[act].slice(0, room);
-    room -= vms.length;
+    const vms = byAct[act].slice(0, remaining);
+    remaining -= vms.length;
     const reason = `${act} ${formatNames(vms.map(({ name }) => name))}: ${WHY[act]}`;
     return vms.length === 0 ? [] : [{ kind: 'setStandbyState', act, vms: targets(vms), reason }];
   });

@@ -4,7 +4,7 @@ import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { VmChanger, type Change } from '../../../activities/changes/vm-changer.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, VirtualMachines, type Resource } from '../../../api/resources.ts';
-import { changesOf } from '../../../decisions/changes/note.ts';
+import { changesOf } from '../../../decisions/changes/change-record.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
 import { PLUGS_ALL } from '../../../decisions/vm-update/disruption.ts';
@@ -17,7 +17,7 @@ const PATCH = { metadata: { labels: { tier: 'gold' } }, spec: { template: { spec
 export const CHANGE: Change = {
   wanted: { patch: PATCH },
   restarts: false,
-  note: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
+  record: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
 };
 
 /** An API server with VMs, and what a policy makes of each write of one. */

@@ -15,7 +15,7 @@ test('a VM is changed and records its former values in one write; a dry run come
   expect(shop.read('c').spec!.template!.spec).toMatchObject({ hostname: 'db' });
   expect(shop.notes('c')).toEqual([
     {
-      ...CHANGE.note,
+      ...CHANGE.record,
       need: 'Restart',
       at: expect.any(String) as string,
       edits: [
@@ -32,7 +32,7 @@ test('an undo restores what the change has replaced, and can itself be undone', 
   const before = shop.vm('a', { hostname: 'old' });
   await shop.changer()(before);
   const undo = (name: string, of: string) =>
-    shop.changer({ wanted: { undo: of }, note: { ...CHANGE.note, id: name, operation: name } })(shop.read('a'));
+    shop.changer({ wanted: { undo: of }, record: { ...CHANGE.record, id: name, operation: name } })(shop.read('a'));
   expect(await undo('undo-1', 'patch-1')).toMatchObject({ is: 'changed' });
   expect(shop.read('a').spec).toEqual(before.spec);
   expect(await undo('undo-2', 'undo-1')).toMatchObject({ is: 'changed' });
@@ -84,7 +84,7 @@ test('a VM is changed only in the version that it was read in', async () => {
 test('a VM whose former values are too long to be recorded is skipped', async () => {
   const shop = new Shop();
   const left = await shop.changer()(shop.vm('a', { hostname: 'x'.repeat(40_000) }));
-  expect(left).toMatchObject({ is: 'left', message: expect.stringContaining('too long to be recorded') as string });
+  expect(left).toMatchObject({ is: 'skipped', message: expect.stringContaining('too long to be recorded') as string });
   expect(shop.asked).toEqual([]);
 });
 
@@ -92,7 +92,7 @@ test('a change that restarts VMs skips those that opted out, unless it needs no 
   const shop = new Shop();
   const optedOut = { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } };
   const vm = shop.vm('a', {}, optedOut);
-  expect(await shop.changer({ restarts: true })(vm)).toMatchObject({ is: 'left' });
+  expect(await shop.changer({ restarts: true })(vm)).toMatchObject({ is: 'skipped' });
   expect(shop.asked).toEqual([]);
   const label = { patch: { metadata: { labels: { tier: 'gold' } } } };
   expect(await shop.changer({ restarts: true, wanted: label })(vm)).toMatchObject({ is: 'changed' });

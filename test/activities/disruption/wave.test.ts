@@ -2,7 +2,7 @@ import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { NoPlace } from '../../../activities/disruption-budget/in-place.ts';
+import { NotAdmitted } from '../../../activities/disruption-budget/claim.ts';
 import type { Begun, DisruptionMethod, Turn, WaveProgress, WaveStop } from '../../../activities/disruption/method.ts';
 import { Refusals } from '../../../activities/disruption/refusals.ts';
 import { disrupt, type WaveOptions, type WaveResult } from '../../../activities/disruption/wave.ts';
@@ -36,7 +36,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   isTimed = false;
   why: WaveStop | null = null;
   /** What `take` does instead, for the next calls. */
-  readonly instead: (() => Promise<Outcome | NoPlace | null>)[] = [];
+  readonly instead: (() => Promise<Outcome | NotAdmitted | null>)[] = [];
 
   constructor(queued: (name: string) => boolean = () => true) {
     this.queued = queued;
@@ -45,7 +45,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   get known() {
     const known = new Map(this.begun.map((one) => [one.vm, one]));
     return {
-      begun: this.vms.flatMap((held) => (known.has(held.name) ? [{ held, begun: known.get(held.name)! }] : [])),
+      begun: this.vms.flatMap((held) => (known.has(held.name) ? [{ item: held, begun: known.get(held.name)! }] : [])),
       halfDone: this.vms.filter(({ name }) => !known.has(name) && !this.queued(name)),
     };
   }
@@ -68,12 +68,12 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
   isNews = ({ end }: Outcome): boolean => end !== 'done';
   givenBack = ({ name: vm }: Held, { message: why }: WaveStop): Outcome | null => ({ vm, end: 'left', message: why });
 
-  async take({ name }: Held): Promise<Outcome | NoPlace | null> {
+  async execute({ name }: Held): Promise<Outcome | NotAdmitted | null> {
     this.taken.push(name);
     const instead = this.instead.shift();
     if (instead !== undefined) {
       const outcome = await instead();
-      if (outcome instanceof NoPlace) this.refusals.note('', outcome.whyNot);
+      if (outcome instanceof NotAdmitted) this.refusals.add('', outcome.whyNot);
       return outcome;
     }
     this.mostDown = Math.max(this.mostDown, this.taken.filter((one) => !this.back.has(one)).length);
@@ -259,7 +259,7 @@ test('the remaining VMs are given back if nothing is on its way and no VM has ro
 test('a refused claim and a server in trouble cost a VM its turn, and not its place in the batch', async () => {
   const fleet = new Fleet();
   fleet.instead.push(
-    async () => new NoPlace('1 at a time'),
+    async () => new NotAdmitted('1 at a time'),
     () => Promise.reject(new KubeUnreachable('the connection broke')),
   );
   for (const name of 'ab') fleet.back.add(name);

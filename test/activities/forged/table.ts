@@ -109,7 +109,7 @@ const CAUSES: readonly RemovalCause[] = [
   { because: 'SurplusHalted', ...surplus },
   { because: 'StandbySurplus', ...surplus },
   { because: 'Named' },
-  { because: 'Marked' },
+  { because: 'Annotated' },
   { because: 'OwnerDeleted' },
   { because: 'Ended' },
   { because: 'Surge' },
@@ -132,7 +132,7 @@ function leaving(world: World, { because }: RemovalCause): { key: object; vm: St
     return { key: keyOf(set, 'VirtualMachineInstanceReplicaSet'), vm: ended };
   }
   const replicas = because.startsWith('Surplus') ? 0 : 1;
-  const keeps = because === 'Marked' || because === 'Terminating';
+  const keeps = because === 'Annotated' || because === 'Terminating';
   const pool = world.pool('web', { replicas, maxSurge: 1, ...(keeps ? offline : {}) });
   const key = keyOf(pool);
   const make = (): Stored => {
@@ -144,7 +144,7 @@ function leaving(world: World, { because }: RemovalCause): { key: object; vm: St
       case 'Surge':
         world.vm(pool, 2);
         return world.vm(pool, 1, { role: 'Surge' });
-      case 'Marked':
+      case 'Annotated':
         return world.halted(pool, 1, mark);
       case 'Terminating':
         return world.held(world.vm(pool, 1));
@@ -166,7 +166,7 @@ function leaving(world: World, { because }: RemovalCause): { key: object; vm: St
   return { key, vm };
 }
 
-const KEEPS: ReadonlySet<RemovalCause['because']> = new Set(['Marked', 'Terminating']);
+const KEEPS: ReadonlySet<RemovalCause['because']> = new Set(['Annotated', 'Terminating']);
 
 const deletions = Object.fromEntries(
   CAUSES.map((cause) => [
@@ -190,7 +190,7 @@ export const POWER = {
   reason: null,
   ended: [],
   deadlineMs: 1,
-  takes: true,
+  mayStart: true,
   failures: 0,
   lastProgressAt: 0,
   reportMs: 0,
@@ -222,7 +222,7 @@ const FOLLOWS = {
   failed: [],
   maxRestarts: 100,
   mayFail: 100,
-  takes: true,
+  mayStart: true,
   isEnding: false,
   turn: 0,
   reportMs: 0,
@@ -253,7 +253,7 @@ const sick = {
   attempt: 9,
   message: 'made up',
   rules: { backoff: {}, maxAttempts: null },
-  holdsData: false,
+  mayHaveData: false,
   earlyExits: 99,
   failingSince: 0,
 };
@@ -289,7 +289,7 @@ export const TABLE: Record<ActivityName, Row> = {
   lookForNotices: { reads: true },
   tryReceivers: { reads: true },
   deliver: { trusts: 'receivers and Events say what its caller says' },
-  tellDropped: { trusts: 'an Event says that a receiver was not told something' },
+  reportDropped: { trusts: 'an Event says that a receiver was not told something' },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
   followOperation: { trusts: 'the status of an operation says what its run says' },
   lookAtCheck: {
@@ -433,7 +433,7 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  clearMarks: {
+  clearTransitionLabels: {
     forged: forgedTypes(({ strangers }) => ({ vms: Object.values(strangers).map(inWords) })),
     honest: {
       'the mark of its operation': (world) => {
@@ -592,7 +592,7 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  noteUid: {
+  recordUid: {
     forged: ({ web }) => [
       ['a pool that was not restored', [web]],
       ['a pool of another UID', [{ ...web, uid: 'another' }]],
@@ -753,7 +753,7 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  unmarkKeptDisks: {
+  unlabelKeptDisks: {
     forged: ({ web, own }) => [['no kept disk', [web, [{ ...targetOf(own), name: 'root-1' }]]]],
     honest: {
       'a disk whose VM is back': (world) => {

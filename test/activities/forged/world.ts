@@ -40,7 +40,7 @@ import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
 import { planSchedule } from '../../../decisions/schedules/plan.ts';
-import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -338,7 +338,7 @@ export class World {
 
   keptDisk(pool: StoredPool, number: number, keptBy: 'scale-in' | 'healing' = 'scale-in', owner?: Stored): Stored {
     const { namespace, name, uid } = pool.metadata;
-    const mark = keptDiskMark({
+    const mark = keptDiskMetadata({
       pool: name,
       poolUid: uid,
       number,

@@ -108,7 +108,7 @@ class Scene {
       attempt: 1,
       message: 'it is sick',
       rules,
-      holdsData: false,
+      mayHaveData: false,
       earlyExits: 0,
       ...sick,
     };
@@ -225,7 +225,7 @@ test('a refused deletion by the API server returns the reason at once', async ()
     ['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass',
   );
   expect(await context.remove({}, protectedBy)).toEqual({ end: 'Refused', message: why });
-  expect(await context.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', message: why });
+  expect(await context.remove({ mayHaveData: true }, protectedBy)).toEqual({ end: 'Refused', message: why });
   await context.expectUntouched();
 });
 
@@ -247,7 +247,7 @@ test.each([
       await context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
     return 'pass';
   };
-  expect(await context.remove({ holdsData }, await aWorker(fate))).toEqual({
+  expect(await context.remove({ mayHaveData: holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
     message: OPTED_OUT,
   });
@@ -267,7 +267,7 @@ test.each<[string, Autohealing, boolean, 'deleted' | 'halted']>([
   ['has never run keeps its disks if the pool says so', { preserveStorage: true }, false, 'halted'],
 ])('a VM that %s', async (_what, autohealing, holdsData, became) => {
   const context = await Scene.make({ autohealing });
-  expect(await context.remove({ holdsData })).toMatchObject({ end: 'Removed' });
+  expect(await context.remove({ mayHaveData: holdsData })).toMatchObject({ end: 'Removed' });
   expect(await context.became()).toBe(became);
 });
 

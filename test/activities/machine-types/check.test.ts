@@ -20,7 +20,7 @@ test('objects that were read when the operation began are not read again: the ca
     ...caches,
     catchUp: (minVersions: ResourceVersions) => Promise.resolve(asked.push(minVersions)),
     versionsOf: () => ({}),
-    isLeft: () => false,
+    isDelegated: () => false,
     subscribe: () => () => {},
   };
   const operation = anOperation({ action: 'MachineType', machineType: { from: '*' } }, { uid: 'op', name: 'op' });

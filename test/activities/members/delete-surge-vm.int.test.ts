@@ -61,7 +61,7 @@ async function letRun({ metadata }: Stored): Promise<void> {
 /** Has a worker delete the extra VM, and returns what has become of the VM. */
 async function deleted({ key, extra, worker, places }: Given): Promise<'gone' | 'there'> {
   const { deleteVms } = createPoolActivities({
-    places,
+    claims: places,
     ...worker,
     revisions: new Revisions(worker),
     burst: 250,

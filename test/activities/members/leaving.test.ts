@@ -62,7 +62,7 @@ describe('a VM that a user has labelled as leaving', () => {
     const claim = { namespace: SHOP, name: 'root-1', ownerReferences: [owner] };
     world.server.create(PersistentVolumeClaims, { metadata: claim });
     await world.start();
-    await world.written('deleteVms', [keyOf(pool), [targetOf(vm)], true, { because: 'Marked' }]);
+    await world.written('deleteVms', [keyOf(pool), [targetOf(vm)], true, { because: 'Annotated' }]);
     const { metadata } = world.server.get(PersistentVolumeClaims, claim);
     expect(metadata.ownerReferences).toEqual([]);
     expect(keptDiskOf(metadata)?.keptBy).toBe(keptBy);

@@ -47,7 +47,7 @@ async function afterwards(
   await workerCache.cache.start();
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
   const activities = createPoolActivities({
-    places: new DisruptionClaims(workerCache.client, workerCache.cache),
+    claims: new DisruptionClaims(workerCache.client, workerCache.cache),
     ...workerCache,
     revisions: new Revisions(workerCache),
     burst: 250,
@@ -79,7 +79,7 @@ test.each(Object.entries(removals))(
   },
 );
 
-const haltAgain: Removal = (activities, key, vm) => activities.haltVms(key, [vm], { because: 'Marked' });
+const haltAgain: Removal = (activities, key, vm) => activities.haltVms(key, [vm], { because: 'Annotated' });
 
 test('a VM that healing has halted, and a user has started, is halted again and stays in healing', async () => {
   const outcome = await afterwards({ annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } }, haltAgain);
@@ -120,7 +120,7 @@ test('a VM that is released while it leaves has no label left that a later pool 
   await kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
   const { releaseVms } = createPoolActivities({
-    places: new DisruptionClaims(workerCache.client, workerCache.cache),
+    claims: new DisruptionClaims(workerCache.client, workerCache.cache),
     ...workerCache,
     revisions: new Revisions(workerCache),
     burst: 250,
@@ -201,7 +201,7 @@ async function late(planned: number): Promise<LateScene> {
   return {
     activities: createPoolActivities({
       ...workerCache,
-      places: new DisruptionClaims(workerCache.client, workerCache.cache),
+      claims: new DisruptionClaims(workerCache.client, workerCache.cache),
       revisions: new Revisions(workerCache),
       burst: 250,
       concurrency: 8,

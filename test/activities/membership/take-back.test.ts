@@ -83,7 +83,7 @@ test('VMs of a pool whose template has changed in KubeVirt since are not passed 
   cluster.kubeVirtPool('web-0', 'web-1');
   await takenUpTo(cluster, 'web-1');
   changeTheirs(cluster, otherTemplate);
-  expect(await cluster.release()).toMatchObject({ remark: expect.stringContaining('its pool stays paused') as string });
+  expect(await cluster.release()).toMatchObject({ note: expect.stringContaining('its pool stays paused') as string });
   expect(templateOfVm(cluster, 'web-0')).toBeUndefined();
   expect(theirs(cluster).spec.paused).toBe(true);
 });

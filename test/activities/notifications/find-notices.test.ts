@@ -27,7 +27,7 @@ const source = (pools: StoredPool[], left: string[] = []): NoticeSource =>
     replicaSets: new Map(),
     vmiSets: new Map(),
     operations: new Map(),
-    isLeft: (namespace: string) => left.includes(namespace),
+    isDelegated: (namespace: string) => left.includes(namespace),
   }) as unknown as NoticeSource;
 
 const receiver = (name: string, more: Partial<Receiver> = {}): Receiver => ({
@@ -38,7 +38,7 @@ const receiver = (name: string, more: Partial<Receiver> = {}): Receiver => ({
   ...more,
 });
 
-const nothing = { keys: [], receivers: [], room: 100 };
+const nothing = { keys: [], receivers: [], capacity: 100 };
 
 test('ids are the same whoever looks, and others for another time, another pool and another type', () => {
   const idsOf = (...pools: StoredPool[]): string[] =>
@@ -74,7 +74,7 @@ test('a known notice is not found again, except for new receivers, and a notice 
   const pools = [stalled('api'), givenUp(RECENTLY)];
   const first = lookForNotices(source(pools), [ops], nothing, NOW);
   const keys = first.began.map(({ key }) => key);
-  const known = { keys, receivers: first.receivers, room: 100 };
+  const known = { keys, receivers: first.receivers, capacity: 100 };
   expect(lookForNotices(source(pools), [ops], known, NOW)).toMatchObject({ began: [], again: [], ended: [] });
   const { began, again } = lookForNotices(source(pools), [ops, receiver('pager')], known, NOW);
   // What has happened before there was a receiver is not told to it.
@@ -100,7 +100,7 @@ test('namespaces that are left to others are theirs to tell', () => {
 
 test('a look finds as many notices as there is room for, the oldest first', () => {
   const pools = [1, 3, 2].map((n) => stalled(`web-${n}`, 'shop', new Date(NOW - 3_600_000 + n * 1_000).toISOString()));
-  const { began, more } = lookForNotices(source(pools), [receiver('ops')], { ...nothing, room: 2 }, NOW);
+  const { began, more } = lookForNotices(source(pools), [receiver('ops')], { ...nothing, capacity: 2 }, NOW);
   expect([began.map(({ about }) => about.name), more]).toEqual([['web-1', 'web-2'], true]);
 });
 

@@ -22,7 +22,7 @@ test('an operation is over as soon as its run is, however seldom the run is poll
       return state;
     },
     over: () => over.promise,
-    tell: () => Promise.resolve(),
+    signal: () => Promise.resolve(),
   };
   const deleted = new KubeError(404, 'NotFound', 'there is none');
   const options = {

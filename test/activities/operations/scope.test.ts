@@ -11,12 +11,12 @@ const cache = {
     ['bank', { tier: 'gold' }],
     ['lab', {}],
   ]),
-  left: ['bank'],
-  isLeft: (namespace: string) => namespace === 'bank',
+  delegated: ['bank'],
+  isDelegated: (namespace: string) => namespace === 'bank',
 } as unknown as ClusterCache;
 
 test.each<[string, Partial<OperationSpec>, ReturnType<typeof includedIn>]>([
-  ['all', {}, { namespaces: null, left: ['bank'] }],
+  ['all', {}, { namespaces: null, delegated: ['bank'] }],
   ['those that it names', { namespaces: ['bank', 'lab'] }, { namespaces: ['lab'] }],
   ['those with its labels', { namespaceSelector: { matchLabels: { tier: 'gold' } } }, { namespaces: ['shop'] }],
 ])('a change of machine types in %s leaves out a namespace that has workers of its own', (_which, spec, included) => {

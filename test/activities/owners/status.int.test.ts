@@ -33,7 +33,7 @@ async function suspended(): Promise<{
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig, noWatch);
   await workerCache.cache.start();
   const places = new DisruptionClaims(workerCache.client, workerCache.cache);
-  const options = { ...workerCache, places, revisions: new Revisions(workerCache), burst: 250, concurrency: 8 };
+  const options = { ...workerCache, claims: places, revisions: new Revisions(workerCache), burst: 250, concurrency: 8 };
   const { writeStatus } = createPoolActivities(options);
   return { key, goOn: (...what) => new MockActivityEnvironment().run(() => writeStatus(key, ...what)) };
 }

@@ -28,7 +28,7 @@ async function behindTheTimes(): Promise<Pick<ReturnType<typeof createPoolActivi
     await client.close();
   });
   const activities = createPoolActivities({
-    places: new DisruptionClaims(client, snapshot),
+    claims: new DisruptionClaims(client, snapshot),
     client,
     cache: snapshot,
     revisions: new Revisions({ client, cache: snapshot }),

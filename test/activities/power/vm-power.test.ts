@@ -22,9 +22,9 @@ test('a VM whose note is not kept has failed, and KubeVirt is not asked to start
     create: () => Promise.resolve(stored),
   };
   const options = { client, cache: { vmView }, action: 'Start', by: 'op', note: '', whyNotAnyMore: () => null };
-  const held = { name: 'shop/a', target: 'uid-a', taken: { vm: 'shop/a' } };
+  const held = { name: 'shop/a', target: 'uid-a', admitted: { vm: 'shop/a' } };
   const outcome = await new MockActivityEnvironment().run(() =>
-    new VmPower(options as unknown as VmPowerOptions).take(held as never, { vm: 'shop/a', uid: 'uid-a', since: 0 }),
+    new VmPower(options as unknown as VmPowerOptions).execute(held as never, { vm: 'shop/a', uid: 'uid-a', since: 0 }),
   );
   expect(outcome).toMatchObject({ vm: 'shop/a', end: 'Failed', message: expect.stringContaining('does not become') });
   expect(asked).toEqual([]);

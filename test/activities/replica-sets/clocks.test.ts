@@ -18,7 +18,7 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
   let now = 0;
   const cache = {
     lost: new AbortController().signal,
-    isLeft: () => false,
+    isDelegated: () => false,
     catchUp: () => Promise.resolve({}),
     vmiSets: { get: () => set, values: () => [set] },
     vmisOf: () => vmis,

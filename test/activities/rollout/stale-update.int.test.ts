@@ -48,7 +48,7 @@ async function suspended(): Promise<Scene> {
   await workerCache.cache.start();
   const { updateVms } = createUpdateActivities({
     ...workerCache,
-    places: new DisruptionClaims(workerCache.client, workerCache.cache),
+    claims: new DisruptionClaims(workerCache.client, workerCache.cache),
     revisions: new Revisions(workerCache),
     concurrency: 8,
     stopping: new AbortController().signal,

@@ -32,7 +32,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   createdAt: 0,
   deleting: false,
   deletingSince: null,
-  heldBy: null,
+  blockedBy: null,
   phaseSince: null,
   phase: 'Running',
   ready: true,
@@ -157,7 +157,7 @@ test('fields that only machine type transitions read affect no pool', () => {
     ownLabels: { ...vm.ownLabels, some: 'label' },
     machineType: 'q35',
     transition: record,
-    transitionMark: record.id,
+    transitionLabel: record.id,
   };
   expect(affectedPools({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
   expect(affected(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);

@@ -46,7 +46,7 @@ test.each([
   const change = (spec: object) =>
     server().client.patch(kindOf(set), { namespace: 'default', name: 'web' }, 'merge', { spec }, { dryRun: true });
   expect(await refusalOf(change({ selector: { matchLabels: { tier: 'front' } } }))).toContain(
-    'must stay as it is: make another set for another selector',
+    'is immutable: create another set for another selector',
   );
   expect(await refusalOf(change({ replicas: 5, paused: true }))).toBe('accepted');
 });

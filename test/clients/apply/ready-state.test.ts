@@ -49,7 +49,7 @@ test('a problem that may pass is reported, and waited for', () => {
   const refused = condition('ReplicaFailure', 'FailedCreate');
   expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
     state: 'going',
-    remarks: ['FailedCreate: so it is'],
+    notes: ['FailedCreate: so it is'],
   });
   for (const reason of ['RollingOut', 'WaitingForApproval', 'WaitingForWindow', 'ProgressDeadlineExceeded'])
     expect(readyState(poolWith({ progressing: [reason, 'True'] }))).toMatchObject({ state: 'going', phase: reason });

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { requesterAnnotation, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { keptDiskMark, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -640,7 +640,7 @@ function inNamespace(namespace: string): string {
 }
 
 const aClaim = (namespace: string, number: number, poolUid: string): Promise<unknown> => {
-  const mark = keptDiskMark({
+  const mark = keptDiskMetadata({
     pool: 'web',
     poolUid,
     number,

@@ -37,8 +37,8 @@ test.each([
 });
 
 test('a word for several kinds is refused with a word for each', () => {
-  const other = { ...VmSets, words: ['vmirs', 'set'] };
-  const kinds = [Pools, { ...VmSets, words: ['vmrs', 'set'] }, other];
+  const other = { ...VmSets, aliases: ['vmirs', 'set'] };
+  const kinds = [Pools, { ...VmSets, aliases: ['vmrs', 'set'] }, other];
   expect(() => targetsOf(['set', 'web'], kinds)).toThrow('"set" may mean vmrs or vmirs: give one of them');
 });
 

@@ -19,7 +19,7 @@ const WEB = 'pool/default/web';
 const whyNot = (card: OwnerCard, name: string) => card.actions.find((one) => one.name === name)?.whyNot;
 
 function seen(fleet: Fleet): { card: OwnerCard; cells: VmCell[]; viewer: Viewer } {
-  const viewer = new Viewer().delta(fleet.take());
+  const viewer = new Viewer().delta(fleet.collect());
   return { card: viewer.items.get(WEB) as OwnerCard, cells: [...(viewer.cells.get(WEB)?.values() ?? [])], viewer };
 }
 
@@ -61,9 +61,9 @@ describe('a card of a pool', () => {
     const { card, cells } = seen(fleet);
     expect(card.budget).toEqual({
       maxUnavailable: '3',
-      places: 3,
-      takenCount: 2,
-      taken: [
+      limit: 3,
+      useCount: 2,
+      uses: [
         { vm: 'web-2', what: 'the rollout', since: at, until: '2026-01-01T00:01:00.000Z' },
         { vm: 'web-1', what: 'it is not ready', since: '1970-01-01T00:00:00.000Z', until: null },
       ],
@@ -79,7 +79,7 @@ describe('a card of a pool', () => {
     fleet.setMigration('default/m', undefined, migration);
     expect(seen(fleet).cells).toEqual([['web-1', 'M', 1]]);
     fleet.setMigration('default/m', migration, null);
-    expect(fleet.take()?.cells).toEqual({ [WEB]: { set: [['web-1', 'R', 1]] } });
+    expect(fleet.collect()?.cells).toEqual({ [WEB]: { set: [['web-1', 'R', 1]] } });
   });
 
   test('disables what makes no sense, and what the user may not do, with the reason', () => {
@@ -188,7 +188,7 @@ describe('what needs a person', () => {
     expect(viewer.needs.items).toEqual([]);
     now += 30_000;
     fleet.tick();
-    expect(viewer.delta(fleet.take()).needs.items).toMatchObject([{ kind: 'no-worker', command: 'drover doctor' }]);
+    expect(viewer.delta(fleet.collect()).needs.items).toMatchObject([{ kind: 'no-worker', command: 'drover doctor' }]);
   });
 });
 
@@ -206,7 +206,7 @@ test('an undo is disabled for a pool without another revision, as the command re
   const { card, viewer } = seen(fleet);
   expect(whyNot(card, 'rollout.undo')).toBe('pool web has no other revision to go back to');
   fleet.setRevision('default', undefined, record(1));
-  viewer.delta(fleet.take());
+  viewer.delta(fleet.collect());
   expect(whyNot(viewer.items.get(WEB) as OwnerCard, 'rollout.undo')).toBeNull();
 });
 
@@ -217,8 +217,8 @@ const mayN1 = (viewer: Viewer) => n1(viewer)?.actions.map(({ name, whyNot: why }
 test('a node with VMs may be drained, and one that VMs are to leave is counted and may be given back', () => {
   const fleet = aFleet();
   fleet.setVmi('default/web-1', undefined, onN1(null));
-  const viewer = new Viewer().delta(fleet.take());
-  expect(n1(viewer)).toMatchObject({ left: 1, toEvacuate: 0, isDrained: false });
+  const viewer = new Viewer().delta(fleet.collect());
+  expect(n1(viewer)).toMatchObject({ remaining: 1, toEvacuate: 0, isDrained: false });
   expect(mayN1(viewer)).toEqual([
     ['drain.start', null],
     ['drain.cancel', 'node n1 is not cordoned, and no VM on it was asked to leave'],
@@ -226,15 +226,15 @@ test('a node with VMs may be drained, and one that VMs are to leave is counted a
   const node = { name: 'n1', zone: null, ready: true, schedulable: false, taints: [CORDON_TAINT], machineTypes: [] };
   fleet.setNode('n1', { ...node, drainedSince: null });
   fleet.setVmi('default/web-1', onN1(null), onN1('n1'));
-  viewer.delta(fleet.take());
-  expect(n1(viewer)).toMatchObject({ left: 1, toEvacuate: 1, isDrained: true });
+  viewer.delta(fleet.collect());
+  expect(n1(viewer)).toMatchObject({ remaining: 1, toEvacuate: 1, isDrained: true });
   expect(mayN1(viewer)).toEqual([
     ['drain.start', 'node n1 is drained: all VMs on it were asked to leave'],
     ['drain.cancel', null],
   ]);
   fleet.setVmi('default/web-1', onN1('n1'), undefined);
   fleet.setNode('n1', { ...node, schedulable: true, taints: [], drainedSince: null });
-  viewer.delta(fleet.take());
+  viewer.delta(fleet.collect());
   expect(n1(viewer)).toBeUndefined();
 });
 
@@ -242,16 +242,16 @@ test('a fleet without workers says so first and once, since when nothing tells o
   let now = NOW;
   const fleet = aFleet(null, () => now);
   fleet.setOwner(POOL, undefined, aPoolWith({ generation: 3 }));
-  const viewer = new Viewer().delta(fleet.take());
+  const viewer = new Viewer().delta(fleet.collect());
   fleet.setWorkers({ sentence: 'no worker polls', since: null });
   now += 30_000;
   fleet.tick();
   fleet.setWorkers({ sentence: 'no worker polls', since: null });
-  expect(viewer.delta(fleet.take()).needs.items).toMatchObject([
+  expect(viewer.delta(fleet.collect()).needs.items).toMatchObject([
     { kind: 'no-worker', sentence: 'no worker polls', since: new Date(NOW).toISOString(), command: 'drover doctor' },
   ]);
   fleet.setWorkers(null);
-  expect(viewer.delta(fleet.take()).needs.items).toMatchObject([{ sentence: expect.stringContaining('web') }]);
+  expect(viewer.delta(fleet.collect()).needs.items).toMatchObject([{ sentence: expect.stringContaining('web') }]);
 });
 
 test('a VM that healing has deleted, and is to make again, is known by its pool', () => {
@@ -270,7 +270,7 @@ test('VMs that are in no pool or set have a card of their namespace', () => {
   expect(viewer.items.get('none/default')).toMatchObject({ kind: null, current: 1, ready: 1 });
   fleet.setVm('default/db', undefined);
   fleet.setVmi('default/db', aVmi(db), undefined);
-  viewer.delta(fleet.take());
+  viewer.delta(fleet.collect());
   expect([...viewer.items.keys(), ...viewer.cells.keys()]).toEqual([]);
 });
 
@@ -290,9 +290,9 @@ test('one changed VM of thousands changes one square', () => {
   const fleet = aFleet();
   fleet.setOwner(POOL, undefined, aPoolWith());
   for (let number = 1; number <= 3000; number++) add(fleet, aMember(`web-${number}`));
-  fleet.take();
+  fleet.collect();
   fleet.setVm('default/web-7', aMember('web-7', { deleting: true }));
-  const delta = fleet.take()!;
+  const delta = fleet.collect()!;
   expect(delta.cells).toEqual({ [WEB]: { set: [['web-7', 'T', 1]] } });
   expect(delta.cards?.set?.map(({ id }) => id)).toEqual([WEB]);
   expect(JSON.stringify(delta).length).toBeLessThan(5_000);
@@ -351,7 +351,7 @@ test('deltas lead to what a snapshot of the same fleet shows, whatever happens i
       let pool: ReturnType<typeof poolOf>;
       const vms = new Map<string, VmView>();
       for (const event of events)
-        if (event.what === 'send') viewer.delta(fleet.take());
+        if (event.what === 'send') viewer.delta(fleet.collect());
         else if (event.what === 'pool') {
           const next = poolOf(event.is);
           if (pool !== undefined || next !== undefined) fleet.setOwner(POOL, pool, next);
@@ -366,14 +366,14 @@ test('deltas lead to what a snapshot of the same fleet shows, whatever happens i
           if (after === undefined) vms.delete(key);
           else vms.set(key, after);
         }
-      viewer.delta(fleet.take());
+      viewer.delta(fleet.collect());
       const again = new Viewer().snapshot(fleet.snapshot(), fleet.cells());
       expect(viewer.all()).toEqual(again.all());
 
       const anew = aFleet();
       if (pool !== undefined) anew.setOwner(POOL, undefined, pool);
       for (const vm of vms.values()) add(anew, vm);
-      const fresh = new Viewer().delta(anew.take());
+      const fresh = new Viewer().delta(anew.collect());
       expect(statesOf(viewer)).toEqual(statesOf(fresh));
     }),
     { examples: [[LOST_SQUARE]] },

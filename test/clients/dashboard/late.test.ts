@@ -23,7 +23,7 @@ class Watched {
   after(minutes: number) {
     this.now = START + minutes * MINUTE;
     this.fleet.tick();
-    return this.#viewer.delta(this.fleet.take()).needs.items;
+    return this.#viewer.delta(this.fleet.collect()).needs.items;
   }
 }
 
@@ -115,7 +115,7 @@ describe('a VM that is in a state for longer than it should', () => {
 
   test('is one that something holds while it is deleted, beyond the grace of its guest', () => {
     const watched = withVm(
-      { deleting: true, leavingSince: START, heldBy: 'example.com/backup' },
+      { deleting: true, leavingSince: START, blockedBy: 'example.com/backup' },
       { graceMs: 3 * MINUTE },
     );
     expect(watched.after(7.9)).toEqual([]);

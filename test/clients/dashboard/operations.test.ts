@@ -22,7 +22,7 @@ const operation = (spec: Partial<OperationSpec>, status?: OperationStatus): Stor
 function seen(one: StoredOperation): { card: OperationCard; needs: Viewer['needs']['items'] } {
   const fleet = new Fleet({ whyNot: () => null, now: () => NOW });
   fleet.setOperation('shop/restart-1', one);
-  const viewer = new Viewer().delta(fleet.take());
+  const viewer = new Viewer().delta(fleet.collect());
   return { card: viewer.items.get('vmop/shop/restart-1') as OperationCard, needs: viewer.needs.items };
 }
 

@@ -14,14 +14,14 @@ let server: RunningServer;
 let cookie = '';
 
 beforeAll(async () => {
-  const source = { take: () => null, snapshot: () => ({}) as never, cells: () => [] };
+  const source = { collect: () => null, snapshot: () => ({}) as never, cells: () => [] };
   server = await serve(
     {
       read: { session: () => Promise.resolve({ user: 'ada' }) },
       act: (body) => {
         acts.push(body);
         if ((body as { action?: string }).action === 'no') throw new Failure('pool web is not paused');
-        return Promise.resolve({ ok: true, sentence: 'done', remarks: [] });
+        return Promise.resolve({ ok: true, sentence: 'done', notes: [] });
       },
       stream: new Stream(source, { type: 'session' } as Session),
     },

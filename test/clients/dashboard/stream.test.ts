@@ -43,7 +43,7 @@ const SESSION = { type: 'session', state: 'live' } as Session;
 function aStream() {
   const changes: FleetDelta[] = [];
   const source = {
-    take: () => changes.shift() ?? null,
+    collect: () => changes.shift() ?? null,
     snapshot: () => ({ cards: [], operations: [], schedules: [], drains: [], needs: { items: [], count: 0 } }),
     cells: () => [{ type: 'cells' as const, card: 'pool/default/web', cells: [['web-1', 'R', 0] as const] }],
   };
@@ -120,16 +120,16 @@ describe('the stream', () => {
     browser.emit('close');
     const { length } = browser.received;
     change('a');
-    stream.tell({ state: 'reconnecting' });
+    stream.updateSession({ state: 'reconnecting' });
     expect(browser.received).toHaveLength(length);
   });
 
   test('tells once that the API server does not answer, and once that it does again', () => {
     const { stream, attach } = aStream();
     const browser = attach();
-    stream.tell({ state: 'reconnecting', message: 'no answer' });
-    stream.tell({ state: 'reconnecting', message: 'no answer' });
-    stream.tell({ state: 'live', message: null });
+    stream.updateSession({ state: 'reconnecting', message: 'no answer' });
+    stream.updateSession({ state: 'reconnecting', message: 'no answer' });
+    stream.updateSession({ state: 'live', message: null });
     expect(browser.messages.slice(4)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
   });
 

@@ -28,7 +28,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     undefined,
     [],
     { autohealing: undefined },
-    ['Off: the pool has no spec.autohealing: VMs that fail are left as they are'],
+    ['Off: the pool has no spec.autohealing: VMs that fail are not replaced'],
   ],
   ['drover has not seen the pool', undefined, [], {}, ['Pending: drover has not looked at the newest spec yet']],
   [

@@ -26,7 +26,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   owner: null,
   machineType: NEW,
   transition: record(),
-  transitionMark: null,
+  transitionLabel: null,
   vmiType: null,
   ...fields,
 });
@@ -36,7 +36,7 @@ const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow
 describe('the report of a transition', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'message'>]>([
     ['it is stopped', {}, { state: 'Done', message: null }],
-    ['its VMI has the new type', { vmiType: NEW, transitionMark: ID }, { state: 'Done', message: null }],
+    ['its VMI has the new type', { vmiType: NEW, transitionLabel: ID }, { state: 'Done', message: null }],
     [
       'it was stopped then, and runs',
       { transition: record({ vmiType: null }), vmiType: NEW },
@@ -49,7 +49,7 @@ describe('the report of a transition', () => {
     ],
     [
       'its VMI has the old type',
-      { vmiType: OLD, transitionMark: ID },
+      { vmiType: OLD, transitionLabel: ID },
       { state: 'Waiting', message: `its VMI still has ${OLD}` },
     ],
     [
@@ -59,7 +59,7 @@ describe('the report of a transition', () => {
     ],
     [
       'an alias, whose VMI is old',
-      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: OLD, transitionMark: ID },
+      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: OLD, transitionLabel: ID },
       { state: 'Waiting', message: `its VMI still has ${OLD}` },
     ],
     [
@@ -152,8 +152,8 @@ describe('the report of a transition', () => {
 
   test('has nothing in progress, and no labels to wait for, if the run was ended in Temporal', () => {
     const vms = [
-      vm({ name: 'a', vmiType: NEW, transitionMark: ID }),
-      vm({ name: 'b', vmiType: OLD, transitionMark: ID }),
+      vm({ name: 'a', vmiType: NEW, transitionLabel: ID }),
+      vm({ name: 'b', vmiType: OLD, transitionLabel: ID }),
     ];
     const progress = { failed: [], skipped: [], inProgress: ['shop/a', 'shop/b'] };
     expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);

@@ -10,7 +10,7 @@ const { said } = vi.hoisted(() => ({ said: [] as string[] }));
 vi.mock('../../../clients/cli/print.ts', async (importOriginal) => ({
   ...(await importOriginal<object>()),
   print: (line: string) => said.push(line),
-  note: (line: string) => said.push(line),
+  printNote: (line: string) => said.push(line),
 }));
 afterEach(() => void said.splice(0));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rolloutView } from '../../../clients/pool/view.ts';
-import { remarksOn } from '../../../clients/rollout/change-template.ts';
+import { rolloutNotes } from '../../../clients/rollout/change-template.ts';
 import { rolloutLines, shownRollout } from '../../../clients/rollout/lines.ts';
 import { runLines } from '../../../clients/runs/run-lines.ts';
 import { byApproval, hashOf, poolWith, revisionWith, templateOf, type UserRequest } from '../rollout/pools.ts';
@@ -39,7 +39,9 @@ test('the view shows who has paused it, when and why; and the pause of the spec'
   const since = { type: 'Paused', status: 'True', reason: 'PausedBySpec', lastTransitionTime: '2026-01-01T00:02:00Z' };
   const bySpec = { ...poolWith({ spec: { paused: true } }), status: { replicas: 0, conditions: [since] } } as const;
   expect(rolloutLines(rolloutView(bySpec as never), NOW)).toContain('paused by spec.paused 3m ago');
-  expect(remarksOn(bySpec as never)).toEqual(['pool web is paused by spec.paused: nothing begins until that is false']);
+  expect(rolloutNotes(bySpec as never)).toEqual([
+    'pool web is paused by spec.paused: nothing begins until that is false',
+  ]);
   expect(linesOf({})).toHaveLength(2);
 });
 

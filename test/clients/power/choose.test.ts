@@ -3,7 +3,7 @@ import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { KubeVirts, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import type { Member } from '../../../clients/owners/members.ts';
-import { choose, formatApart, type Choice } from '../../../clients/power/choose.ts';
+import { choose, formatExcluded, type Choice } from '../../../clients/power/choose.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 
@@ -114,7 +114,7 @@ describe('a choice of VMs includes', () => {
       names: ['halted'],
       owner: undefined,
       idle: ['runs'],
-      apart: [],
+      excluded: [],
     });
     expect(await chosen('Stop', ['runs', 'halted'])).toMatchObject({
       vms: [{ vm: 'shop/runs' }],
@@ -133,15 +133,15 @@ describe('a choice of VMs includes', () => {
     ['Restart', { pending: true }, ['extra', 'paused']],
     ['Stop', { pool: 'other' }, []],
   ])('a %s of %j leaves out VMs that are not replicas', async (action, choice, names) => {
-    expect((await chosen(action, [], choice)).apart).toEqual(names);
+    expect((await chosen(action, [], choice)).excluded).toEqual(names);
   });
 
   test('VMs of no owner are chosen only by their names', async () => {
     expect(await chosen('Start', ['standby'])).toMatchObject({
       vms: [{ vm: 'shop/standby' }],
-      apart: [],
+      excluded: [],
     });
-    expect(formatApart(['web-4', 'web-5'], 'start')).toBe(
+    expect(formatExcluded(['web-4', 'web-5'], 'start')).toBe(
       'left out: web-4, web-5: standby or extra VMs of a pool; to start them all the same, give names',
     );
   });

@@ -363,7 +363,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
   const cache = await plan('--set', 'spec.template.spec.domain.devices.disks[name=root].cache=none', '-o', 'json');
   expect(JSON.parse(cache.stdout)).toMatchObject({
     groups: [{ need: 'Restart', vms: [`${namespace}/db-3`], kubevirt: { is: 'taken' } }],
-    left: [{ vms: [`${namespace}/db-1`, `${namespace}/db-2`] }],
+    skipped: [{ vms: [`${namespace}/db-1`, `${namespace}/db-2`] }],
   });
   const refused = await plan('--set', 'spec.template.spec.domain.machine.type=pc-none');
   expect(refused.code).toBe(1);

@@ -330,7 +330,7 @@ describe('revisions', () => {
     expect(await template(namespace)).toEqual(templateWith(2));
     expect(await rolloutIn(namespace)('undo', '--to-revision', '2')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/unchanged: its template is that of revision 2 /) as string,
+      stdout: expect.stringMatching(/unchanged: it already has the template of revision 2 /) as string,
     });
     expect(await rolloutIn(namespace)('undo', '--to-revision', '9')).toMatchObject({
       code: 1,

@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Session } from '../../../clients/session/session.ts';
-import { remarkOnCluster } from '../../../clients/session/unknown-cluster.ts';
+import { warnOfUnknownCluster } from '../../../clients/session/unknown-cluster.ts';
 
 /** Returns the remark on a cluster if Temporal has the watches of these clusters. */
 async function remarkOn(cluster: string, watched: string[]): Promise<string> {
@@ -20,7 +20,7 @@ async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   });
   const write = vi.spyOn(process.stderr, 'write').mockClear().mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
-  await remarkOnCluster({ temporal } as unknown as Session, cluster);
+  await warnOfUnknownCluster({ temporal } as unknown as Session, cluster);
   return write.mock.calls.map(([text]) => text).join('');
 }
 

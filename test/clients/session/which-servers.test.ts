@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Globals } from '../../../clients/cli/globals.ts';
 import { Session } from '../../../clients/session/session.ts';
 import { pathsOf } from '../../../dev/paths.ts';
-import { takeLock } from '../../../dev/process/lock.ts';
+import { acquireLock } from '../../../dev/process/lock.ts';
 import { identify } from '../../../dev/process/process-identity.ts';
 import { writeStackRecord, type Phase } from '../../../dev/stack-file.ts';
 
@@ -48,7 +48,7 @@ function writeKubeconfig(file: string, name: string, server: string): void {
 function aStack(phase: Phase = 'ready'): void {
   const { kubeconfig, stack, lock } = pathsOf(state);
   writeKubeconfig(kubeconfig, 'stack', STACKS);
-  takeLock(lock);
+  acquireLock(lock);
   const supervisor = identify(process.pid)!;
   const ports = { temporal: 20_002, ui: 20_003, apiserver: 20_001, simulator: 20_004 };
   const record = {

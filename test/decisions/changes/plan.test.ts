@@ -29,7 +29,7 @@ test('VMs are grouped by what differs and what they need', () => {
     'spec.template.spec.domain.devices.disks[name=root].cache: writeback -> none',
   ]);
   expect(plan.unchanged).toEqual(['a/5']);
-  expect(plan.left).toEqual([
+  expect(plan.skipped).toEqual([
     { message: 'there is no spec.template.spec.domain.devices.disks[name=root]', vms: ['a/6'] },
     { message: 'its template says it', vms: ['a/7'] },
   ]);

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CHANGES_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { changesOf, withChange, type ChangeRecord } from '../../../decisions/changes/change-record.ts';
 import { editsOf, withEdits, type Edit } from '../../../decisions/changes/edits.ts';
-import { changesOf, withChange, type ChangeNote } from '../../../decisions/changes/note.ts';
 import { asStarted, undone, unkept } from '../../../decisions/changes/undo.ts';
 import { wantedOf } from '../../../decisions/changes/wanted.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
-import { notedChanges } from '../../../decisions/views/annotations/noted-change.ts';
+import { recordedChanges } from '../../../decisions/views/annotations/recorded-change.ts';
 import { anyJson } from './any-json.ts';
 
 function edited(live: Json, patch: Json): { edits: Edit[]; after: Json } {
@@ -91,7 +91,7 @@ describe('a change that is undone', () => {
   });
 });
 
-const note = (id: string, size = 1): ChangeNote => ({
+const note = (id: string, size = 1): ChangeRecord => ({
   id,
   operation: `patch-${id}`,
   need: 'Restart',
@@ -108,7 +108,7 @@ describe('what a VM tells of its changes', () => {
     for (let index = 1; index <= 7; index++) text = withChange(on(text), note(String(index)));
     expect(idsOf(text)).toEqual(['7', '6', '5', '4', '3']);
     expect(changesOf(on(text))[0]).toEqual(note('7'));
-    expect(notedChanges(on(text))[0]).toEqual({ id: '7', operation: 'patch-7', need: 'Restart' });
+    expect(recordedChanges(on(text))[0]).toEqual({ id: '7', operation: 'patch-7', need: 'Restart' });
   });
 
   test('is bounded: older ones make room, and one that is too long on its own is left out', () => {
@@ -138,18 +138,18 @@ describe('what a VM tells of its changes', () => {
     '{"changes":[{"id":"1","operation":"a","need":"All","at":"","by":"","edits":[]}]}',
   ])('is nothing if it is %j', (text) => {
     expect(changesOf(on(text))).toEqual([]);
-    expect(notedChanges(on(text))).toEqual([]);
+    expect(recordedChanges(on(text))).toEqual([]);
   });
 });
 
-const aVm = (hostname: string, ...changes: ChangeNote[]) => ({
+const aVm = (hostname: string, ...changes: ChangeRecord[]) => ({
   metadata: { annotations: { [CHANGES_ANNOTATION]: JSON.stringify({ changes }) } },
   spec: { template: { spec: { hostname } } },
 });
 
 describe('what an operation means for a VM', () => {
   const path = ['spec', 'template', 'spec', 'hostname'];
-  const was = (id: string, before: string, is: string): ChangeNote => ({
+  const was = (id: string, before: string, is: string): ChangeRecord => ({
     ...note(id),
     edits: [{ path, was: before, is }],
   });
@@ -165,7 +165,7 @@ describe('what an operation means for a VM', () => {
     const both = { ...note('1'), edits: [{ path, was: 'one', is: 'db' }, label] };
     const why = 'it was changed since: ';
     expect(wantedOf(aVm('theirs', was('1', 'one', 'db')), { undo: 'patch-1' })).toEqual({
-      is: 'left',
+      is: 'skipped',
       message: `${why}spec.template.spec.hostname`,
     });
     expect(wantedOf(aVm('db', both), { undo: 'patch-1' })).toMatchObject({
@@ -178,7 +178,7 @@ describe('what an operation means for a VM', () => {
   test('a patch does not apply to a VM that lacks an item, and does nothing to one that has it already', () => {
     const patch = { spec: { template: { spec: { volumes: [{ name: 'root' }] } } } };
     expect(wantedOf(aVm('db'), { patch })).toEqual({
-      is: 'left',
+      is: 'skipped',
       message: 'there is no spec.template.spec.volumes[name=root]',
     });
     expect(wantedOf(aVm('db'), { patch: aVm('db') as object as Json })).toMatchObject({ is: 'nothing' });

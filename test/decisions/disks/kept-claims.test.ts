@@ -132,7 +132,7 @@ describe('a VM whose disk was kept', () => {
   test('removes the label from its claim by being there', () => {
     const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: ['data-1'] })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toMatchObject([
-      { kind: 'unmarkKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
+      { kind: 'unlabelKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
     ]);
     expect(plan({ replicas: 0 }, [aClaim(1)], { vms: [{ ...vms[0]!, deleting: true }] }).steps).toEqual([]);
   });
@@ -141,7 +141,7 @@ describe('a VM whose disk was kept', () => {
     const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: [] })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toEqual([]);
     expect(plan({ replicas: 1 }, [aClaim(1, { isOfState: true })], { vms }).steps).toMatchObject([
-      { kind: 'unmarkKeptDisks' },
+      { kind: 'unlabelKeptDisks' },
     ]);
   });
 });
@@ -188,7 +188,7 @@ describe('kept disks', () => {
     const pool = { ...aPool({ ...spec, scaleInStrategy: OFFLINE }), status: { ...status!, currentRevision: revision } };
     const revisions = [...keptRevisions, { name: 'web-new', revision, number: 2, template: spec.template }];
     const { steps } = plan(spec, claims, { vms, pool, revisions });
-    expect(steps.map(({ kind }) => kind)).toEqual(['unmarkKeptDisks', 'deleteRevisions']);
+    expect(steps.map(({ kind }) => kind)).toEqual(['unlabelKeptDisks', 'deleteRevisions']);
   });
 
   test('do not include disks of VMs that are there', () => {

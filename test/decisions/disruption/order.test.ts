@@ -39,7 +39,7 @@ function restarted(fleet: Fleet): string[] {
   const pool = poolOf(fleet);
   const status = { replicas: vms.length, updateRevision: revisionOf(poolTemplate(pool.spec)) };
   const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
-  const { take } = planPower({
+  const { admitted: take } = planPower({
     action: 'Restart',
     chosen: new Map([...byKey].map(([key, vm]) => [key, vmiOf(vm)!.uid])),
     snapshot: { vmOf: (key) => byKey.get(key), vmiOf, poolOf: () => ({ pool: { ...pool, status }, vms: () => vms }) },
@@ -48,7 +48,7 @@ function restarted(fleet: Fleet): string[] {
     whyNot: () => null,
     whyExcluded: () => null,
     atOnce: vms.length,
-    takes: true,
+    mayStart: true,
     now: NOW,
   });
   return take.map(({ vm }) => byKey.get(vm)!.name);

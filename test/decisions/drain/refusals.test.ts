@@ -18,8 +18,8 @@ test('refusals in a row are counted, each with a longer delay', () => {
 
 test('a full budget starts no count, and another migration ends it', () => {
   const first = after([], [refused(1)]);
-  expect(after([], [{ ...named(1), reason: 'NoPlace', message: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
-  expect(after(first, [{ ...named(1), reason: 'NoPlace', message: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
+  expect(after([], [{ ...named(1), reason: 'NoClaim', message: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
+  expect(after(first, [{ ...named(1), reason: 'NoClaim', message: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
   const other: NotMoved = { ...named(1), reason: 'OtherMigration', message: 'another' };
   expect(after(first, [other])).toMatchObject([{ since: null, times: 0, notBefore: NOW + 10_000 }]);
 });

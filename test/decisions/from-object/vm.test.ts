@@ -37,7 +37,7 @@ test('the view of an empty VM has nothing made up', () => {
     architecture: null,
     preference: null,
     transition: null,
-    transitionMark: null,
+    transitionLabel: null,
     ownLabels: {},
   });
   expect(view({}, { template: { spec: { domain: { machine: { type: '' } } } } }).machineType).toBeNull();
@@ -108,7 +108,7 @@ test('the view has what a machine type transition has written, and nothing of it
     JSON.stringify({ ...record, vmiType: undefined }),
   ])
     expect(noted(text)).toBeNull();
-  expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
+  expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionLabel).toBe(record.id);
 });
 
 const failureOf = (...conditions: Condition[]) => vmView({ ...stored, spec: {}, status: { conditions } }).failure;

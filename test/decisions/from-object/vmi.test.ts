@@ -29,7 +29,7 @@ test('the view of a VMI that has just been made has nothing but its identity', (
     createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
     deleting: false,
     deletingSince: null,
-    heldBy: null,
+    blockedBy: null,
     graceMs: 30_000,
     phase: '',
     phaseSince: null,

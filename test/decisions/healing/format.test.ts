@@ -10,7 +10,7 @@ test('VMs that are not replaced for the same reason share a sentence', () => {
       { vm: 'web-3', ...crashing },
     ]),
   ).toEqual([
-    { words: 'web-1, web-3 are unhealthy (its start has failed): one is tried first', of: 2 },
-    { words: 'web-2 is not replaced: its start has failed', of: 1 },
+    { sentence: 'web-1, web-3 are unhealthy (its start has failed): one is tried first', of: 2 },
+    { sentence: 'web-2 is not replaced: its start has failed', of: 1 },
   ]);
 });

@@ -6,14 +6,14 @@ import { compactStatus, fullStatus } from '../../../decisions/healing/conditions
 import type { VmiHistory } from '../../../decisions/healing/never-ran.ts';
 import {
   carried,
-  heldBack,
+  reservedByHealing,
   noHealing,
   withHealingSignal,
   type Cycle,
   type HealingState,
   type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
-import { HOLDS_UP_MS } from '../../../decisions/owners/removal-limit.ts';
+import { BLOCKS_FOR_MS } from '../../../decisions/owners/removal-limit.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
@@ -120,7 +120,7 @@ describe('a sick VM', () => {
           attempt: 1,
           message: '3 starts in a row have failed',
           rules: { backoff: { initial: '10s', factor: 2, max: '10m', jitter: 0.1 }, maxAttempts: null },
-          holdsData: true,
+          mayHaveData: true,
           earlyExits: 0,
           failingSince: null,
         },
@@ -258,7 +258,7 @@ describe('the breaker', () => {
     expect([begun(fleet(4)).length, begun(fleet(5)).length]).toEqual([4, 0]);
     expect(fleet(5).healing).toMatchObject({
       suspended: expect.stringContaining('5 VMs are unhealthy or being replaced, more than 4') as string,
-      state: { hold: 'NoNewReplacements' },
+      state: { mode: 'NoNewReplacements' },
     });
   });
   test('counts those that are being replaced', () => {
@@ -313,7 +313,7 @@ describe('limits on concurrent cycles', () => {
       'what has been leaving for so long that it holds up no other',
       {
         burst: 4,
-        vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true, leavingSince: NOW - HOLDS_UP_MS } : vm)),
+        vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true, leavingSince: NOW - BLOCKS_FOR_MS } : vm)),
       },
       ['web-1', 'web-2', 'web-3', 'web-4'],
     ],
@@ -514,7 +514,7 @@ describe('a cycle', () => {
     );
     expect(planned.healing.begin).toMatchObject([
       {
-        unhealthyVm: { name: 'web-1', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } },
+        unhealthyVm: { name: 'web-1', attempt: 5, uid: 'new', mayHaveData: false, rules: { maxAttempts: 9 } },
         isAgain: false,
       },
     ]);
@@ -572,7 +572,7 @@ describe('the end of an attempt', () => {
     expect([phases(held), created(held)]).toEqual([{ 'web-1': 'Waiting' }, []]);
     expect(created(after({ ...removed, skipDelay: true }, others, { paused }))).toEqual([1]);
     const suspended = plan({ vms: numbered(sick, 2, 5), spec: { replicas: 5 }, state: { cycles: [removed] } });
-    expect([suspended.healing.state.hold, created(suspended)]).toEqual(['NoNewReplacements', [1]]);
+    expect([suspended.healing.state.mode, created(suspended)]).toEqual(['NoNewReplacements', [1]]);
   });
 
   test.each<[AttemptEnd, Partial<FinishedCycle>]>([
@@ -756,7 +756,7 @@ describe('an attempt begins', () => {
     expect(planned.healing.begin).toMatchObject([
       { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, isAgain: true },
     ]);
-    expect([heldBack(planned.healing.state), created(planned)]).toEqual([['web-1'], []]);
+    expect([reservedByHealing(planned.healing.state), created(planned)]).toEqual([['web-1'], []]);
     expect(planned.status?.healing?.cycles ?? [one]).toEqual([one]);
   });
 });
@@ -959,7 +959,7 @@ const holds = (vm: VmView, vmiHistory: VmiHistory | null, given: Given = {}): bo
     vmiOf: (one) => aVmi(one, down),
     vmiHistoryOf: () => vmiHistory,
     ...given,
-  }).healing.begin[0]?.unhealthyVm.holdsData;
+  }).healing.begin[0]?.unhealthyVm.mayHaveData;
 
 describe('the disks of a VM', () => {
   test.each<[string, VmView, VmiHistory | null, boolean]>([
@@ -1363,7 +1363,7 @@ describe('healing of an arbitrary pool', () => {
   test('makes no VM under a name that a cycle holds, and never grows the pool beyond its replicas', () => {
     always(({ vms, spec }, planned) => {
       const made = created(planned).map((n) => `web-${n}`);
-      const held = heldBack(planned.healing.state);
+      const held = reservedByHealing(planned.healing.state);
       const present = new Set(vms.map(({ name }) => name));
       expect(made.filter((name) => held.includes(name) || present.has(name))).toEqual([]);
       const coming = held.filter((name) => !present.has(name)).length;

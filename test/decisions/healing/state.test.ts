@@ -6,7 +6,7 @@ import {
   remembered,
   skippedSince,
   stateFrom,
-  takenOver,
+  carriedOver,
   withAttemptEnd,
   withBegun,
   withSkippedDelay,
@@ -62,8 +62,8 @@ test('a running attempt may be unknown to the next run of the workflow, and all 
   } as Parameters<typeof withBegun>[1][number];
   const running = withBegun(healing(), [attempt], 5);
   expect(running.cycles).toEqual([{ ...cycle, run: { state: 'Running', since: 5 } }]);
-  expect(takenOver(running).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
-  expect(takenOver(healing()).cycles).toEqual([cycle]);
+  expect(carriedOver(running).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
+  expect(carriedOver(healing()).cycles).toEqual([cycle]);
   const { run: _, ...stored } = cycle;
   expect(stateFrom({ cycles: [stored], finished: [] }).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
 });

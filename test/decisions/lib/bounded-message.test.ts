@@ -9,7 +9,7 @@ test('a message lists what fits, and says how much it leaves out', () => {
   expect(inOneMessage(['one; and a half', 'two'], { length: 19 })).toBe('and 2 more');
   expect(inOneMessage(['one', 'two'], { length: 99, more: 3 })).toBe('one; two; and 3 more');
   expect(inOneMessage(['one', 'two'], { length: 15, more: 3 })).toBe('one; and 4 more');
-  expect(inOneMessage(['one', { words: 'seven others', of: 7 }], { length: 15 })).toBe('one; and 7 more');
+  expect(inOneMessage(['one', { sentence: 'seven others', of: 7 }], { length: 15 })).toBe('one; and 7 more');
 });
 
 test('no sentence is lost, whatever its words', () =>

@@ -67,7 +67,7 @@ function known(needs: TransitionNeeds): unknown {
     counts: tally.counts,
     skipped: sorted(tally.skipped(99).map((one) => ({ ...one, vms: one.vms.toSorted() }))),
     groups: sorted(tally.groups.map(({ group, vms }) => ({ group, vms }))),
-    sets: [tally.patch, tally.unmark, tally.limited, tally.restarts, tally.failures].map(sorted),
+    sets: [tally.patch, tally.unlabel, tally.limited, tally.restarts, tally.failures].map(sorted),
     candidates: sorted(tally.candidates(() => false)),
   };
 }
@@ -79,10 +79,10 @@ const CHANGES: Record<string, Change> = {
   'old type': (cluster, key) => cluster.setType(key, OLD),
   'new type': (cluster, key) => cluster.setType(key, NEW),
   alias: (cluster, key) => cluster.setType(key, 'q35'),
-  changed: (cluster, key) => cluster.change(key, { machineType: NEW, transition: recordOfOurs(), transitionMark: ID }),
-  unmarked: (cluster, key) => cluster.change(key, { transitionMark: null }),
+  changed: (cluster, key) => cluster.change(key, { machineType: NEW, transition: recordOfOurs(), transitionLabel: ID }),
+  unmarked: (cluster, key) => cluster.change(key, { transitionLabel: null }),
   'of another': (cluster, key) =>
-    cluster.change(key, { transition: recordOfOurs({ id: OTHER }), transitionMark: OTHER }),
+    cluster.change(key, { transition: recordOfOurs({ id: OTHER }), transitionLabel: OTHER }),
   halt: (cluster, key) => cluster.halt(key),
   pause: (cluster, key) => cluster.change(key, {}, { pause: BY_USER }),
   snapshot: (cluster, key) => cluster.change(key, { operations: SNAPSHOT }),
@@ -140,7 +140,7 @@ test('needs that are kept by difference equal those of a look at all VMs, whatev
           for (const { what, at } of changes) CHANGES[what]!(cluster, nameAt(at), at);
           watch.tell();
           const failures = failed.map(({ at, wasAvailable, keepsMark }): NotRetried => {
-            return { vm: nameAt(at), wasAvailable, ...(keepsMark ? { keepsMark } : {}) };
+            return { vm: nameAt(at), wasAvailable, ...(keepsMark ? { keepsLabel: keepsMark } : {}) };
           });
           const touched = {
             inProgress: new Set(held.map(nameAt)),
@@ -160,9 +160,9 @@ test('needs that are kept by difference equal those of a look at all VMs, whatev
 test('other transitions are those that have left something on VMs', () => {
   const vms = [
     anOldVm('a'),
-    anOldVm('b', { transitionMark: OTHER }),
+    anOldVm('b', { transitionLabel: OTHER }),
     anOldVm('c', { transition: recordOfOurs({ id: '77777777' }) }),
-    anOldVm('d', { transitionMark: ID }),
+    anOldVm('d', { transitionLabel: ID }),
   ];
   expect([...new TransitionNeeds(rulesOf(aTransition()), snapshotOf(vms)).others].sort()).toEqual(['77777777', OTHER]);
 });

@@ -30,7 +30,7 @@ import {
 } from './snapshots.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
-const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: ID };
+const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionLabel: ID };
 
 interface Scene {
   vms: VmView[];
@@ -52,7 +52,7 @@ function plan(
       : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...vmiFields[index] })],
   );
   const snapshot = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
-  const rest = { failed: [], maxRestarts: 1, takes: true, isEnding: false, mayTake: () => true, now: NOW };
+  const rest = { failed: [], maxRestarts: 1, mayStart: true, isEnding: false, isEligible: () => true, now: NOW };
   const held = new Set(inProgress);
   return planTransition(new TransitionNeeds(rules, snapshot), { ...rest, inProgress: held, ...turn });
 }
@@ -79,7 +79,7 @@ test('each VM counts in one number, by what it needs', () => {
   const vms = [
     ...many(2),
     anOldVm('marked', MARKED),
-    anOldVm('done', { ...MARKED, transitionMark: null }),
+    anOldVm('done', { ...MARKED, transitionLabel: null }),
     anOldVm('exempt', { optedOut: true }),
     anOldVm('snapshot', { operations: SNAPSHOT }),
     anOldVm('new', { machineType: NEW }),
@@ -102,13 +102,13 @@ test('each VM counts in one number, by what it needs', () => {
     { message: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
-  expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, open: 5 });
+  expect(patient).toMatchObject({ admitted: [], counts: { toRestart: 0, waiting: 2 }, open: 5 });
 });
 
 describe('restarts', () => {
   test('stay within the limit, each with the intended VMI', () => {
     const vms = many(5, MARKED);
-    const { take, full, counts } = plan({ vms }, { maxRestarts: 2 });
+    const { admitted: take, full, counts } = plan({ vms }, { maxRestarts: 2 });
     expect(take.length).toBe(2);
     for (const { vm, vmi, uid } of take)
       expect([vmi, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
@@ -119,32 +119,34 @@ describe('restarts', () => {
       index < 2 ? { ...vm, ready: false } : vm,
     ) as [VmView, VmView, ...VmView[]];
     const context = { vms: [paused, hopeless, ...vms], vmiFields: [{ pause: BY_USER }, { ready: false }] };
-    expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: false }] }).take.length).toBe(1);
+    expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: false }] }).admitted.length).toBe(1);
     // It was available until its restart: its place is not given to another VM.
     expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: true }] })).toMatchObject({
-      take: [],
+      admitted: [],
       full: ['1 at a time', 'shop/vm-2 not ready'],
     });
   });
   test('do not go on while a restarted VM is down again', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
-    expect(plan({ vms: [done, ...many(1, MARKED)], vmiFields: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
+    expect(plan({ vms: [done, ...many(1, MARKED)], vmiFields: [{ machineType: NEW, ready: false }] }).admitted).toEqual(
+      [],
+    );
   });
   test('include a VM that was recreated under the name of one that has failed', () => {
     const vms = many(1, MARKED);
     const failed = { vm: 'shop/vm-1', wasAvailable: true };
     expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({
-      take: [],
+      admitted: [],
       counts: { toRestart: 0 },
     });
     expect(plan({ vms }, { failed: [{ ...failed, uid: 'another' }] })).toMatchObject({
-      take: [{ vm: 'shop/vm-1' }],
+      admitted: [{ vm: 'shop/vm-1' }],
       counts: { toRestart: 1 },
     });
   });
   test('do not include VMs that have failed', () => {
     expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasAvailable: false }] })).toMatchObject({
-      take: [],
+      admitted: [],
       counts: { toRestart: 0 },
     });
   });
@@ -153,7 +155,7 @@ describe('restarts', () => {
     const [first, last] = ['first', 'last'].map((group) => ({ labelSelector: { matchLabels: { group } } }));
     const order = { orderedPolicies: [first!, last!] };
     const transition = aTransition({ order, maxRestarts: 5 });
-    const { take } = plan({ vms, transition }, { maxRestarts: 5 });
+    const { admitted: take } = plan({ vms, transition }, { maxRestarts: 5 });
     expect(take.map(({ vm }) => vm).at(-1)).toBe('shop/vm-3');
     expect(take).toHaveLength(5);
   });
@@ -165,13 +167,13 @@ describe('restarts', () => {
     expect(plan(context)).toMatchObject({
       patch: ['shop/vm-1'],
       pools: [],
-      take: [],
+      admitted: [],
       full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
       opensAt: opens,
     });
     expect(plan(context, { now: opens })).toMatchObject({
       pools: ['shop/web'],
-      take: [{ vm: 'shop/marked' }],
+      admitted: [{ vm: 'shop/marked' }],
       full: [],
     });
     expect(plan({ ...context, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
@@ -191,7 +193,7 @@ describe('a VM in progress', () => {
   test('counts as such, and against the limit', () => {
     const vms = [vm, anOldVm('vm-2', MARKED)];
     expect(plan({ vms }, { inProgress: ['shop/vm-1'] })).toMatchObject({
-      take: [],
+      admitted: [],
       full: ['1 at a time'],
       counts: { toRestart: 1, restarting: 1 },
     });
@@ -201,7 +203,7 @@ describe('a VM in progress', () => {
     expect(verified({ machineType: NEW })).toEqual({ is: 'well' });
     expect(verified({ machineType: null })).toEqual({ is: 'unknown', waitsFor: 'its machine type to be known' });
     expect(plan({ vms: [vm], vmiFields: [{ specMachineType: NEW, machineType: NEW }] })).toMatchObject({
-      unmark: ['shop/vm-1'],
+      unlabel: ['shop/vm-1'],
       counts: { done: 1, restarting: 0 },
     });
   });
@@ -211,7 +213,7 @@ describe('a VM in progress', () => {
   });
   test('is skipped for now if it may not be restarted at this moment, and others take its place', () => {
     const vms = [vm, anOldVm('vm-2', MARKED)];
-    const { take } = plan({ vms }, { mayTake: ({ name }) => name !== 'vm-1' });
+    const { admitted: take } = plan({ vms }, { isEligible: ({ name }) => name !== 'vm-1' });
     expect(take.map((one) => one.vm)).toEqual(['shop/vm-2']);
   });
 });
@@ -257,20 +259,20 @@ describe('the end of a transition', () => {
   test('comes when no VM and no label is left', () => {
     expect(plan({ vms: [anOldVm('new', { machineType: NEW })], vmiFields: [{ machineType: NEW }] }).open).toBe(0);
     expect(plan({ vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] })).toMatchObject({
-      unmark: ['shop/done'],
+      unlabel: ['shop/done'],
       open: 1,
     });
     expect(plan({ vms: [anOldVm('exempt', { optedOut: true })] }).open).toBe(0);
-    expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
+    expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unlabel: ['shop/back'] });
   });
   test('does not wait for a label that cannot be removed', () => {
     const context = { vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] };
     expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true }] })).toMatchObject({
-      unmark: ['shop/done'],
+      unlabel: ['shop/done'],
       open: 1,
     });
-    expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true, keepsMark: true }] })).toMatchObject({
-      unmark: [],
+    expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true, keepsLabel: true }] })).toMatchObject({
+      unlabel: [],
       open: 0,
     });
   });
@@ -281,31 +283,31 @@ describe('the end of a transition', () => {
       anOldVm('bank', { machineType: NEW, namespace: 'bank' }),
       anOldVm('goes', { deleting: true }),
     ];
-    const marked = vms.map((vm) => ({ ...vm, transitionMark: OTHER }));
+    const marked = vms.map((vm) => ({ ...vm, transitionLabel: OTHER }));
     const vmiFields = vms.map(({ machineType }) => ({ machineType }));
     const transition = aTransition({ scope: { namespaces: ['shop'] } });
     expect(plan({ vms: marked, vmiFields, transition })).toMatchObject({
-      unmark: ['shop/new', 'shop/exempt'],
+      unlabel: ['shop/new', 'shop/exempt'],
       open: 2,
     });
     const rules = rulesOf(transition, { othersRunning: OTHER_RUNS });
-    expect(plan({ vms: marked, vmiFields, transition }, { rules }).unmark).toEqual([]);
+    expect(plan({ vms: marked, vmiFields, transition }, { rules }).unlabel).toEqual([]);
     // A VM that is to be changed loses the mark by the change.
     expect(
       plan({
-        vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })],
+        vms: [anOldVm('old', { transitionLabel: OTHER }), anOldVm('paused', { transitionLabel: OTHER })],
         vmiFields: [{}, { pause: BY_USER }],
-      }).unmark,
+      }).unlabel,
     ).toEqual([]);
   });
   test('comes early on request: nothing more starts, and what is in progress is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
-    expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], open: 0 });
+    expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], admitted: [], check: [], open: 0 });
   });
   test('does not come in a pause, in which nothing begins', () => {
-    expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({
+    expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { mayStart: false })).toMatchObject({
       patch: [],
-      take: [],
+      admitted: [],
       open: 2,
     });
   });

@@ -52,9 +52,9 @@ describe('a pool whose template has the old type', () => {
   });
   test('is changed though it has no VMs yet, if its first would be in scope', () => {
     expect(standOf(oldPool, [])).toMatchObject({ state: 'change', to: null });
-    expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).state).toBe('apart');
-    expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).state).toBe('apart');
-    expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).state).toBe('apart');
+    expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).state).toBe('outOfScope');
+    expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).state).toBe('outOfScope');
+    expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).state).toBe('outOfScope');
   });
   test('is skipped if some of its VMs are out of scope, and does not concern the transition if all are', () => {
     const why = 'pool shop/web has VMs that were not chosen';
@@ -64,7 +64,7 @@ describe('a pool whose template has the old type', () => {
         needs: [{ need: 'excluded', message: why }, { need: 'nothing' }],
       });
     }
-    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('apart');
+    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('outOfScope');
   });
   test('is skipped if nothing rolls its VMs', () => {
     expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
@@ -105,7 +105,7 @@ describe('a pool whose template has the old type', () => {
     const pool = aTypedPool(NEW, {}, recordOfOurs({ id: OTHER, to: NEW }));
     const undo = aTransition({ scope: { undoes: '88888888' } });
     expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: OTHER_RUNS })).toMatchObject({
-      state: 'apart',
+      state: 'outOfScope',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });
   });
@@ -226,7 +226,10 @@ describe('a pool that this transition has changed', () => {
 describe('a pool whose template is not old', () => {
   test('has VMs like any others if it leaves the type to KubeVirt', () => {
     const pool = aTypedPool(null);
-    expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ state: 'apart', needs: [{ need: 'patch', marks: true }] });
+    expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({
+      state: 'outOfScope',
+      needs: [{ need: 'patch', setsLabel: true }],
+    });
   });
   test('is left to roll VMs that are behind a new type that a user has set', () => {
     const pool = aTypedPool(NEW);
@@ -253,7 +256,7 @@ describe('an undo', () => {
   test('leaves a template that a user has changed since, and any other', () => {
     expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).state).toBe('excluded');
     expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({
-      state: 'apart',
+      state: 'outOfScope',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });
   });

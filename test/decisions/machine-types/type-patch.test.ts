@@ -7,7 +7,7 @@ const read = { uid: 'uid', resourceVersion: '7' };
 
 describe('a change of a machine type', () => {
   test('is made only to the VM in the version that was read', () => {
-    expect(typePatch(read, { machineType: null, mark: record.id, record })).toEqual({
+    expect(typePatch(read, { machineType: null, label: record.id, record })).toEqual({
       metadata: {
         uid: 'uid',
         resourceVersion: '7',
@@ -19,7 +19,7 @@ describe('a change of a machine type', () => {
   });
 
   test('leaves alone what it does not name', () => {
-    expect(typePatch({ uid: 'uid' }, { mark: null })).toEqual({
+    expect(typePatch({ uid: 'uid' }, { label: null })).toEqual({
       metadata: { uid: 'uid', labels: { [MACHINE_TYPE_RESTART_LABEL]: null } },
     });
   });

@@ -49,16 +49,21 @@ const VMI_OF_OLD_TYPE = { machineType: OLD, specMachineType: OLD };
 
 describe('an untouched VM', () => {
   test.each<[string, Partial<VmView>, Vmi, object]>([
-    ['is patched, and marked while it runs', {}, {}, { need: 'patch', to: null, marks: true }],
-    ['is patched without a mark if it is stopped', STOPPED, null, { need: 'patch', to: null, marks: false }],
-    ['is patched without a mark if its VMI has a new type', {}, { machineType: NEW }, { need: 'patch', marks: false }],
+    ['is patched, and marked while it runs', {}, {}, { need: 'patch', to: null, setsLabel: true }],
+    ['is patched without a mark if it is stopped', STOPPED, null, { need: 'patch', to: null, setsLabel: false }],
+    [
+      'is patched without a mark if its VMI has a new type',
+      {},
+      { machineType: NEW },
+      { need: 'patch', setsLabel: false },
+    ],
     [
       'is patched while its VMI comes up with the old type',
       { ready: false },
       { machineType: null },
-      { need: 'patch', marks: true },
+      { need: 'patch', setsLabel: true },
     ],
-    ['is marked if its VMI alone is old', { machineType: 'q35' }, { machineType: OLD }, { need: 'mark' }],
+    ['is marked if its VMI alone is old', { machineType: 'q35' }, { machineType: OLD }, { need: 'label' }],
     ['is not old with a new type', { machineType: NEW }, {}, { need: 'nothing' }],
     [
       'is not old with an alias, whatever a VMI that comes up will get',
@@ -81,21 +86,21 @@ describe('an untouched VM', () => {
     ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'deferred' }],
     [
       'is taken over from a transition that is over',
-      { transitionMark: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW },
+      { transitionLabel: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW },
       VMI_OF_OLD_TYPE,
-      { need: 'mark' },
+      { need: 'label' },
     ],
   ])('%s', (_words, fields, vmi, need) => expect(needOf(fields, vmi)).toMatchObject(need));
 
   test('gets the requested type', () => {
     const to = 'pc-q35-rhel9.4.0';
-    expect(needOf({}, {}, aTransition({ to }))).toEqual({ need: 'patch', to, marks: true });
+    expect(needOf({}, {}, aTransition({ to }))).toEqual({ need: 'patch', to, setsLabel: true });
   });
 
   test('is left to another running transition, and is reported', () => {
     const othersRunning = OTHER_RUNS;
     const why = 'operation shop/other is at work on it, until that ends or is aborted';
-    expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({
+    expect(needOf({ transitionLabel: OTHER }, {}, undefined, { othersRunning })).toEqual({
       need: 'deferred',
       message: why,
       until: null,
@@ -103,7 +108,7 @@ describe('an untouched VM', () => {
     expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual(
       { need: 'deferred', message: why, until: null },
     );
-    expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
+    expect(needOf({ transitionLabel: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
       need: 'nothing',
     });
   });
@@ -195,10 +200,14 @@ describe('a VM that this transition has changed', () => {
     const aliased = aTransition({ scope: { glob: 'q35' }, to: NEW });
     const vmi = { specMachineType: 'q35', machineType };
     const results = [resultOf(anOldVm('any', { machineType: 'q35' }), NEW)];
-    expect(needOf({ machineType: 'q35' }, vmi, aliased, { results })).toEqual({ need: 'patch', to: NEW, marks });
+    expect(needOf({ machineType: 'q35' }, vmi, aliased, { results })).toEqual({
+      need: 'patch',
+      to: NEW,
+      setsLabel: marks,
+    });
     expect(needOf({ ...CHANGED, transition: recordOfOurs({ from: 'q35' }) }, vmi, aliased)).toMatchObject({ need });
     // Not changed: the VM's spec does not ask for the alias.
-    expect(needOf({ machineType: NEW }, vmi, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
+    expect(needOf({ machineType: NEW }, vmi, aliased)).toEqual({ need: machineType === null ? 'label' : 'nothing' });
   });
 
   test('is skipped, naming the foreign owner that may have reverted the change', () => {
@@ -213,7 +222,7 @@ describe('a VM that this transition has changed', () => {
   test('is labelled if its VMI was started from the old spec during the change', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ vmiType: null }) };
     for (const restartNow of [true, false])
-      expect(needOf(started, VMI_OF_OLD_TYPE, aTransition({ restartNow }))).toEqual({ need: 'mark' });
+      expect(needOf(started, VMI_OF_OLD_TYPE, aTransition({ restartNow }))).toEqual({ need: 'label' });
     expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
   });
   test('waits for its owner if requested, even while it is paused or opted out', () => {
@@ -239,9 +248,9 @@ describe('an undo', () => {
   const needOfUndo = (fields: Partial<VmView>, vmi: Vmi) => needOf({ ...theirs, ...fields }, vmi, undo, { results });
 
   test('sets the original type, and labels a VMI that has been started since', () => {
-    expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, marks: true });
-    expect(needOfUndo({}, VMI_OF_OLD_TYPE)).toEqual({ need: 'patch', to: OLD, marks: false });
-    expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
+    expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, setsLabel: true });
+    expect(needOfUndo({}, VMI_OF_OLD_TYPE)).toEqual({ need: 'patch', to: OLD, setsLabel: false });
+    expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, setsLabel: false });
   });
   test('is of an operation that it names, or gives the UID of', () => {
     const byName = aTransition({ scope: { undoes: 'forward' } });

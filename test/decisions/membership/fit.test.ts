@@ -95,7 +95,7 @@ describe('a VM that comes into a pool', () => {
         isNamed: true,
         revision,
         vmiRevision: revision,
-        fate: 'left',
+        fate: 'unchanged',
         fit: { differs: [], vmiDiffers: [] },
       });
     }

@@ -48,7 +48,7 @@ const HARMLESS = new Set([
   'removeLabels',
   'setRoles',
   'deleteRevisions',
-  'unmarkKeptDisks',
+  'unlabelKeptDisks',
   'clearNamedRemovals',
 ]);
 

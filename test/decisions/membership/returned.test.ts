@@ -125,14 +125,14 @@ test('a restored pool waits for its VMs: it makes none, and says until when', ()
 
 test('the pool continues once its VMs are complete, or none has come for a while: then it makes what is missing', () => {
   const vms = [aVm('web-1'), aVm('web-2'), aVm('web-3')];
-  expect(kinds(plan({ pool: restored(1_000), vms }))).toContain('noteUid');
+  expect(kinds(plan({ pool: restored(1_000), vms }))).toContain('recordUid');
   const ended = plan({ pool: restored(RESTORE_QUIET_MS), vms: vms.slice(1) });
-  expect(kinds(ended)).toContain('noteUid');
+  expect(kinds(ended)).toContain('recordUid');
   expect(created(ended)).toEqual([]);
   const noted = aPool({}, { annotations: { [UID_ANNOTATION]: 'pool-uid' } });
   const after = plan({ pool: noted, vms: vms.slice(1) });
   expect(created(after)).toEqual([1]);
-  expect(kinds(after)).not.toContain('noteUid');
+  expect(kinds(after)).not.toContain('recordUid');
 });
 
 test('a pool never has or makes more VMs than it wants, whatever comes back, and no VM leaves for one that returns', () => {

@@ -113,7 +113,7 @@ test('a storm fills no queue beyond its length, and all that still holds is told
   const outbox = new Outbox();
   const all = Array.from({ length: 1_000 }, (_, n) => notice(`p${n}`));
   expect(look(outbox, START, ...all)).toEqual([]);
-  expect(outbox.room).toBe(0);
+  expect(outbox.capacity).toBe(0);
   const told: string[] = [];
   while (outbox.queue('ops').length > 0) {
     expect(outbox.queue('ops').length).toBeLessThanOrEqual(QUEUE_LENGTH);

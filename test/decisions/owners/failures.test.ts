@@ -100,7 +100,7 @@ function checkEach(
 ): void {
   for (const reason of reasonsOf(plan({}).steps)) {
     const isOfVms = reason !== 'FailedFinalizer' && housekeepingOf(reason) === undefined;
-    const limits = [{ allowance: 0 }, ...(isOfVms ? [{ refused: { names, isHeld: true } }] : [])];
+    const limits = [{ allowance: 0 }, ...(isOfVms ? [{ refused: { names, isDelayed: true } }] : [])];
     for (const limit of limits) {
       const { steps, failures } = plan(failed(reason, limit));
       expect(failures.map((failure) => failure.reason)).toEqual([reason]);
@@ -209,12 +209,12 @@ const namesOf = (items: readonly { name: string }[] = []): string[] => items.map
 test('VMs and claims that housekeeping could not write come after all others', () => {
   const named = ['a', 'b', 'c'].map((name) => ({ name }));
   const backoffs = {
-    ...failed('FailedLabel', { refused: { names: ['a'], isHeld: false } }),
-    ...failed('FailedUnmarkKeptDisks', { refused: { names: ['b'], isHeld: false } }),
+    ...failed('FailedLabel', { refused: { names: ['a'], isDelayed: false } }),
+    ...failed('FailedUnlabelKeptDisks', { refused: { names: ['b'], isDelayed: false } }),
   };
   const tried = withoutDelayed({ backoffs }, [
     { kind: 'addLabels', vms: named },
-    { kind: 'unmarkKeptDisks', claims: named },
+    { kind: 'unlabelKeptDisks', claims: named },
   ]);
   expect(tried.map(({ vms, claims }) => namesOf(vms ?? claims))).toEqual([
     ['b', 'c', 'a'],

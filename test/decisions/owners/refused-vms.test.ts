@@ -9,7 +9,7 @@ const nameOf = (name: string): string => name;
 function triesUntilTaken(all: string[], isRefused: (name: string) => boolean): number {
   const names: string[] = [];
   for (;;) {
-    const [first] = refusedLast(all, nameOf, { names, isHeld: true, isGeneral: true });
+    const [first] = refusedLast(all, nameOf, { names, isDelayed: true, isGeneral: true });
     if (!isRefused(first!)) return names.length;
     names.push(first!);
   }
@@ -29,10 +29,10 @@ test('no VM is lost, and refused VMs go last, the most recently refused at the v
   const all = numbers(20);
   fc.assert(
     fc.property(fc.uniqueArray(fc.constantFrom(...all)), fc.boolean(), (names, isGeneral) => {
-      const tried = refusedLast(all, nameOf, { names, isHeld: false, isGeneral });
+      const tried = refusedLast(all, nameOf, { names, isDelayed: false, isGeneral });
       expect(tried.toSorted()).toEqual(all.toSorted());
       expect(tried.slice(all.length - names.length)).toEqual(names);
-      expect(refusedLast(all, nameOf, { names, isHeld: true, isGeneral })).toEqual(
+      expect(refusedLast(all, nameOf, { names, isDelayed: true, isGeneral })).toEqual(
         tried.slice(0, all.length - names.length),
       );
     }),

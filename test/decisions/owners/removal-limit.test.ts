@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HOLDS_UP_MS, RemovalLimit, type Leaving } from '../../../decisions/owners/removal-limit.ts';
+import { BLOCKS_FOR_MS, RemovalLimit, type Leaving } from '../../../decisions/owners/removal-limit.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -55,7 +55,7 @@ function playLeaving({ natures, burst, leaving, plan }: Run): number {
       asked++;
     }
     const holding = members.filter(
-      ({ nature, askedAt }) => askedAt !== null && nature !== 'lost' && askedAt + HOLDS_UP_MS > now,
+      ({ nature, askedAt }) => askedAt !== null && nature !== 'lost' && askedAt + BLOCKS_FOR_MS > now,
     );
     expect(holding.length, 'stopping at once').toBeLessThanOrEqual(burst);
     expect(found.waiting, 'waiting, by the status').toBe(leaving - asked);
@@ -82,7 +82,7 @@ const anyRun = fc.record({
 /** Checks that all are asked in time, however many of them hang. */
 function check(run: Run): void {
   const tookMs = playLeaving(run);
-  expect(tookMs).toBeLessThanOrEqual(Math.ceil(run.leaving / run.burst) * HOLDS_UP_MS);
+  expect(tookMs).toBeLessThanOrEqual(Math.ceil(run.leaving / run.burst) * BLOCKS_FOR_MS);
 }
 
 const waitingIn = (status: { conditions?: { type: string; message?: string }[] } | null): number =>
@@ -173,22 +173,22 @@ describe('room for members that leave', () => {
   test('is taken by members that were just asked to, or have been leaving for a short time on nodes that answer', () => {
     const going = [
       leaving('a', BEGINNING),
-      leaving('b', BEGINNING - HOLDS_UP_MS + 1),
-      leaving('c', BEGINNING - HOLDS_UP_MS),
+      leaving('b', BEGINNING - BLOCKS_FOR_MS + 1),
+      leaving('c', BEGINNING - BLOCKS_FOR_MS),
       leaving('d', null),
       leaving('e', BEGINNING, true),
     ];
     const room = new RemovalLimit(going, limits);
-    expect([room.take(['x', 'y']), room.waiting, room.requeueAt]).toEqual([['x'], 1, BEGINNING + 1]);
+    expect([room.admit(['x', 'y']), room.waiting, room.requeueAt]).toEqual([['x'], 1, BEGINNING + 1]);
   });
 
   test('needs no clock while nothing waits', () => {
     const room = new RemovalLimit([leaving('b', BEGINNING)], limits);
-    expect([room.take(['x']), room.waiting, room.requeueAt]).toEqual([['x'], 0, null]);
+    expect([room.admit(['x']), room.waiting, room.requeueAt]).toEqual([['x'], 0, null]);
   });
 
   test('is one after a failure, whatever step it is for', () => {
     const room = new RemovalLimit([], { ...limits, backoffs: failed('FailedDelete', { allowance: 1 }) });
-    expect([room.again(['x', 'y']), room.take(['z'])]).toEqual([['x'], []]);
+    expect([room.again(['x', 'y']), room.admit(['z'])]).toEqual([['x'], []]);
   });
 });

@@ -52,12 +52,12 @@ const aKept: fc.Arbitrary<KeptClaim> = fc
 const aBackoff: fc.Arbitrary<Backoff> = fc
   .record({
     names: fc.subarray(['web-1', 'web-2', 'web-3', 'web-4']),
-    isHeld: fc.boolean(),
+    isDelayed: fc.boolean(),
     isGeneral: fc.boolean(),
   })
   .map((refused) => ({
     failure: { reason: 'FailedCreate', message: 'refused', since: '2026-01-01T00:00:00Z' },
-    allowance: refused.isGeneral ? Number(!refused.isHeld) : null,
+    allowance: refused.isGeneral ? Number(!refused.isDelayed) : null,
     refused,
   }));
 

@@ -4,7 +4,7 @@ import { powerNeed } from '../../../decisions/power/need.ts';
 import { deadlineOf, outcomeOf, type OutcomeInput, type VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import { targetOfVmi } from '../../../decisions/power/target.ts';
-import { isUntouched, noteOf } from '../../../decisions/power/untouched.ts';
+import { isUntouched, newPowerRecord } from '../../../decisions/power/untouched.ts';
 import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -71,10 +71,10 @@ test('the limit says how many VMs migrate at once, and VMs that are not ready co
   };
   const chosen = new Map([...byKey].map(([key, vm]) => [key, targetOfVmi('Migrate', snapshot.vmiOf(vm)!)]));
   const none = { inProgress: new Set<string>(), ended: new Set<string>(), whyNot: () => null, whyExcluded: () => null };
-  const plan = planPower({ action: 'Migrate', chosen, snapshot, ...none, atOnce: 2, takes: true, now: NOW });
-  expect(plan.take.map(({ vm }) => vm)).toContain('shop/vm-0');
-  expect(plan.take).toHaveLength(2);
-  for (const taken of plan.take) expect(taken).toMatchObject({ pod: 'old-pod', migration: 4 });
+  const plan = planPower({ action: 'Migrate', chosen, snapshot, ...none, atOnce: 2, mayStart: true, now: NOW });
+  expect(plan.admitted.map(({ vm }) => vm)).toContain('shop/vm-0');
+  expect(plan.admitted).toHaveLength(2);
+  for (const taken of plan.admitted) expect(taken).toMatchObject({ pod: 'old-pod', migration: 4 });
   expect(plan.open).toBe(6);
 });
 
@@ -142,7 +142,7 @@ describe('the end of a migration', () => {
 test('a note tells whether such a migration was made, though the VM looks as before', () => {
   const vmi = aVmi(db, POD);
   const begun = { vm: 'shop/db', uid: db.uid, since: NOW, vmi: vmi.uid, pod: 'old-pod', migration: 3 };
-  const note = noteOf({ by: 'uid-of-operation' }, begun, db, vmi);
+  const note = newPowerRecord({ by: 'uid-of-operation' }, begun, db, vmi);
   const asIs = (fields: Partial<VmiView>): boolean => isUntouched(note, db, aVmi(db, { ...POD, ...fields }));
   expect(asIs({})).toBe(true);
   expect(asIs({ evacuation: tried('Failed', { attempt: 2 }) })).toBe(true);

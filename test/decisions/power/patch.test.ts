@@ -6,7 +6,7 @@ import { powerNeed } from '../../../decisions/power/need.ts';
 import { outcomeOf, type OutcomeInput, type VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import { withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
-import type { NotedChange } from '../../../decisions/views/annotations/noted-change.ts';
+import type { RecordedChange } from '../../../decisions/views/annotations/recorded-change.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi, SNAPSHOT } from '../fixtures/fleets.ts';
@@ -39,7 +39,7 @@ describe('the need of a change', () => {
 });
 
 const VMI = aVmi(db);
-const noted = (change: Partial<NotedChange> = {}): NotedChange => ({
+const noted = (change: Partial<RecordedChange> = {}): RecordedChange => ({
   id: 'op',
   operation: 'patch-1',
   need: 'Restart',
@@ -120,9 +120,9 @@ test('VMs that are to restart count as in a restart, and others do not', () => {
       whyNot: () => null,
       atOnce,
       restarts,
-      takes: true,
+      mayStart: true,
       now: NOW,
-    }).take.map(({ vm }) => vm);
+    }).admitted.map(({ vm }) => vm);
   expect(plan(false, 3)).toHaveLength(3);
   // Two are down: they come first, and count.
   expect(plan(true, 2).sort()).toEqual(['shop/vm-0', 'shop/vm-1']);

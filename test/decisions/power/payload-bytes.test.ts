@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newestActs } from '../../../decisions/history/act.ts';
 import { bytesOfNames, bytesOfRecords, MAX_BYTES } from '../../../decisions/power/payload-bytes.ts';
-import { noteFailure } from '../../../decisions/runs/failures.ts';
+import { addFailure } from '../../../decisions/runs/failures.ts';
 import type { FailedVm } from '../../../decisions/runs/progress.ts';
 import { inShort, withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
@@ -43,7 +43,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   let left: Skipped[] = [];
   for (let n = 0; n < 300; n++) left = withSkipped(left, all[n]!, `${n % 30}${long}`);
   const failed: FailedVm[] = [];
-  for (const vm of keys) noteFailure(failed, { vm, message: long, wasDown: true });
+  for (const vm of keys) addFailure(failed, { vm, message: long, wasDown: true });
   const full = Array.from(
     { length: 41 },
     () =>
@@ -70,7 +70,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     skipped: inShort(groups),
     full,
     needs: { Restart: 10_000, Live: 10_000, Start: 10_000 },
-    left,
+    excluded: left,
     paused: said,
     aborted: said,
     ...rest,
@@ -105,7 +105,7 @@ describe('the state that a restart hands to its next run', () => {
 test('keeps the reasons of the last of many failures, cut if they are long', () => {
   const failed: FailedVm[] = [];
   for (let n = 0; n < 250; n++)
-    noteFailure(failed, { vm: `shop/vm-${n}`, message: `${n} ${'x'.repeat(1_000)}`, wasDown: true });
+    addFailure(failed, { vm: `shop/vm-${n}`, message: `${n} ${'x'.repeat(1_000)}`, wasDown: true });
   expect(failed.map(({ message: why }) => why.length)).toEqual([
     ...Array<number>(150).fill(0),
     ...Array<number>(100).fill(300),

@@ -80,7 +80,7 @@ function plan(context: Scene, { inProgress = [], ...input }: Input = {}): PowerP
     whyNot: () => null,
     whyExcluded: () => null,
     atOnce: 1,
-    takes: true,
+    mayStart: true,
     now: 1_000_000,
   };
   return planPower({ chosen: chosenOf(context.vms), snapshot, ...rest, ...input });
@@ -98,13 +98,13 @@ const named = (count: number, fields: Partial<VmView> = NOBODYS): VmView[] =>
 describe('a plan of a run', () => {
   test('takes no more VMs than the budget holds, and VMs that are already down come first and cost nothing', () => {
     const vms = named(6);
-    expect(plan({ vms }, { atOnce: 2 }).take.length).toBe(2);
+    expect(plan({ vms }, { atOnce: 2 }).admitted.length).toBe(2);
     const down = vms.map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm));
     const found = plan({ vms: down }, { atOnce: 2 });
-    expect(found.take.map(({ vm }) => vm).sort()).toEqual(['shop/vm-1', 'shop/vm-2']);
-    expect(found.take.every(({ wasDown }) => wasDown)).toBe(true);
+    expect(found.admitted.map(({ vm }) => vm).sort()).toEqual(['shop/vm-1', 'shop/vm-2']);
+    expect(found.admitted.every(({ wasDown }) => wasDown)).toBe(true);
     expect(found.full).toEqual(['2 at a time']);
-    expect(plan({ vms: down }, { atOnce: 3 }).take.length).toBe(3);
+    expect(plan({ vms: down }, { atOnce: 3 }).admitted.length).toBe(3);
   });
 
   test('counts a chosen VM that is down by itself, also when it needs no restart any more', () => {
@@ -112,17 +112,17 @@ describe('a plan of a run', () => {
     const [other, ...rest] = vms as [VmView, ...VmView[]];
     const vmis = [aVmi(other, { uid: 'another', ready: false }), ...rest.map((vm) => aVmi(vm))];
     const context = { vms: [{ ...other, ready: false }, ...rest], vmis };
-    expect(plan(context)).toMatchObject({ take: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
-    expect(plan(context, { atOnce: 2 }).take.length).toBe(1);
+    expect(plan(context)).toMatchObject({ admitted: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
+    expect(plan(context, { atOnce: 2 }).admitted.length).toBe(1);
   });
 
   test('does not count a standby VM while its pool keeps it paused, which costs nothing', () => {
     const [standby, ...rest] = named(3, {}) as [VmView, ...VmView[]];
     const paused: VmView = { ...standby, role: 'Standby', ready: false };
     const vmis = [aVmi(paused, { uid: 'another', ready: false, pause: BY_USER }), ...rest.map((vm) => aVmi(vm))];
-    expect(plan({ vms: [paused, ...rest], vmis }).take.length).toBe(1);
+    expect(plan({ vms: [paused, ...rest], vmis }).admitted.length).toBe(1);
     const chosen = new Map([[namespacedName(paused), 'another'], ...chosenOf(rest)]);
-    const { take } = plan({ vms: [paused, ...rest], vmis }, { chosen });
+    const { admitted: take } = plan({ vms: [paused, ...rest], vmis }, { chosen });
     expect(take.find(({ vm }) => vm === namespacedName(paused))).toMatchObject({ wasDown: true });
     expect(take.length).toBe(1);
   });
@@ -130,9 +130,9 @@ describe('a plan of a run', () => {
   test('counts a VM in progress though it is still ready, also for its pool', () => {
     const [first] = named(1, {});
     const input = { inProgress: [held(first!, {})], atOnce: 2 };
-    expect(plan({ vms: named(3, {}) }, input).take.length).toBe(1);
-    expect(plan({ vms: named(3, {}) }, { ...input, atOnce: 1 }).take).toEqual([]);
-    expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
+    expect(plan({ vms: named(3, {}) }, input).admitted.length).toBe(1);
+    expect(plan({ vms: named(3, {}) }, { ...input, atOnce: 1 }).admitted).toEqual([]);
+    expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).admitted).toEqual([]);
   });
 
   test('takes VMs in the order that is asked for, after those that are down already', () => {
@@ -141,7 +141,7 @@ describe('a plan of a run', () => {
     const vms = [{ ...two, createdAt: 9 }, last, { ...three, createdAt: 5 }, { ...down, ready: false }];
     const labelSelector = { matchExpressions: [{ key: 'role', operator: 'DoesNotExist' as const }] };
     const taken = (basePolicy: 'Oldest' | 'Newest'): string[] =>
-      plan({ vms }, { atOnce: 4, order: { orderedPolicies: [{ labelSelector }], basePolicy } }).take.map(
+      plan({ vms }, { atOnce: 4, order: { orderedPolicies: [{ labelSelector }], basePolicy } }).admitted.map(
         ({ vm }) => vm,
       );
     expect(taken('Oldest')).toEqual(['shop/vm-4', 'shop/vm-3', 'shop/vm-2', 'shop/vm-1']);
@@ -152,9 +152,9 @@ describe('a plan of a run', () => {
     const windows = [{ cron: '0 5 * * *', duration: '1h' }];
     const opensAt = Date.parse('1970-01-01T05:00:00Z');
     const full = ['the next window opens at 1970-01-01T05:00:00.000Z'];
-    expect(plan({ vms: named(3) }, { windows })).toEqual({ take: [], open: 3, skipped: [], full, opensAt });
+    expect(plan({ vms: named(3) }, { windows })).toEqual({ admitted: [], open: 3, skipped: [], full, opensAt });
     expect(plan({ vms: named(3) }, { windows, now: opensAt })).toMatchObject({
-      take: [expect.anything()],
+      admitted: [expect.anything()],
       opensAt: null,
     });
     expect(plan({ vms: [] }, { windows })).toMatchObject({ full: [], opensAt: null });
@@ -167,11 +167,11 @@ describe('a plan of a run', () => {
   });
 
   test('takes nothing if nothing may be taken', () => {
-    expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
+    expect(plan({ vms: named(3) }, { mayStart: false })).toMatchObject({ admitted: [], open: 3, full: [] });
   });
 
   test('takes as many VMs at once as there is room for', () => {
-    const { take, open } = plan({ vms: named(600) }, { atOnce: 550 });
+    const { admitted: take, open } = plan({ vms: named(600) }, { atOnce: 550 });
     expect(take.length).toBe(550);
     expect(open).toBe(600);
   });
@@ -181,19 +181,19 @@ describe('a plan of a run', () => {
     const pool = settledPool({ replicas: 6, maxUnavailable: 2 });
     const chosen = chosenOf(owned.slice(0, 4));
     expect(plan({ vms: owned, pool }, { chosen, atOnce: 4 })).toMatchObject({
-      take: [{}, {}],
+      admitted: [{}, {}],
       full: ['in pool shop/web, 2 VMs are unavailable or in progress, and maxUnavailable allows 2'],
     });
     const vms = owned.map((vm, index) => (index === 5 ? { ...vm, ready: false } : vm));
-    expect(plan({ vms, pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
+    expect(plan({ vms, pool }, { chosen, atOnce: 4 }).admitted.length).toBe(1);
     const asked = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true } : vm));
-    expect(plan({ vms: asked, pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
+    expect(plan({ vms: asked, pool }, { chosen, atOnce: 4 }).admitted.length).toBe(1);
     const haltedSince = owned.map((vm, index) =>
       index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm,
     );
-    expect(plan({ vms: haltedSince, pool }, { chosen, atOnce: 4 }).take.length).toBe(2);
+    expect(plan({ vms: haltedSince, pool }, { chosen, atOnce: 4 }).admitted.length).toBe(2);
     // A missing VM counts too.
-    expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
+    expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, atOnce: 4 }).admitted.length).toBe(1);
   });
 
   test('reports full pools in a few words, however many there are', () => {
@@ -206,21 +206,23 @@ describe('a plan of a run', () => {
   test.each(['RollingOut', 'Undoing'])('takes no VM of a pool whose rollout is %s', (reason) => {
     const pool = settledPool({ replicas: 2 }, reason);
     const skipped = [{ message: 'its pool shop/web is rolling out', isExcluded: false, count: 2 }];
-    expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, skipped });
+    expect(plan({ vms: named(2, {}), pool })).toMatchObject({ admitted: [], open: 2, skipped });
   });
 
   test('takes no VM of a pool whose template has not been checked yet, nor of a pool that waits', () => {
     const pool = settledPool({ replicas: 2 });
     expect(
-      plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).take,
+      plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).admitted,
     ).toEqual([]);
-    expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).take.length).toBe(1);
+    expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).admitted.length).toBe(
+      1,
+    );
   });
 
   test('waits for a VM that was refused a moment ago', () => {
     const input: Input = { whyNot: ({ name }) => (name === 'vm-1' ? 'another has the place' : null), atOnce: 2 };
     expect(plan({ vms: named(2) }, input)).toMatchObject({
-      take: [{ vm: 'shop/vm-2' }],
+      admitted: [{ vm: 'shop/vm-2' }],
       open: 2,
       skipped: [{ message: 'another has the place', isExcluded: false, vms: ['shop/vm-1'] }],
     });
@@ -229,7 +231,7 @@ describe('a plan of a run', () => {
   test('takes no VM that has failed', () => {
     const vms = named(2);
     expect(plan({ vms }, { ended: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
-      take: [{ vm: 'shop/vm-2' }],
+      admitted: [{ vm: 'shop/vm-2' }],
       open: 1,
     });
   });
@@ -453,13 +455,13 @@ class Run {
       whyNot: () => null,
       whyExcluded: () => null,
       atOnce,
-      takes: true,
+      mayStart: true,
       now,
     });
     this.open = found.open;
-    this.inProgress.push(...found.take.map((one) => ({ ...one, since: now })));
-    const waiting = new Set(found.take.map(({ vm }) => vm));
-    for (const { vm: key } of found.take) {
+    this.inProgress.push(...found.admitted.map((one) => ({ ...one, since: now })));
+    const waiting = new Set(found.admitted.map(({ vm }) => vm));
+    for (const { vm: key } of found.admitted) {
       between(key);
       if (!this.#act(key, waiting)) this.inProgress = this.inProgress.filter((one) => one.vm !== key);
       waiting.delete(key);

@@ -109,10 +109,10 @@ describe('the outcome of a VM in progress', () => {
       whyNot: () => null,
       whyExcluded: () => null,
       atOnce: 2,
-      takes: true,
+      mayStart: true,
       now: NOW,
     });
-    return { settled: outcome === null ? [] : [outcome], take: found.take };
+    return { settled: outcome === null ? [] : [outcome], admitted: found.admitted };
   };
   const late = NOW - DEADLINE_MS;
 
@@ -167,7 +167,7 @@ describe('the outcome of a VM in progress', () => {
   ])('%s', (...[, action, vm, vmi, since, ends]) => {
     const found = settled(action, vm, vmi, since);
     expect(found.settled).toMatchObject(ends);
-    expect(found.take).toEqual([]);
+    expect(found.admitted).toEqual([]);
   });
 });
 
@@ -261,13 +261,13 @@ class Model {
       whyNot: () => null,
       whyExcluded: () => null,
       atOnce: this.#atOnce,
-      takes: true,
+      mayStart: true,
       now,
     });
-    this.inProgress.push(...found.take.map((one) => ({ ...one, since: now })));
-    this.open = found.open - found.take.length;
+    this.inProgress.push(...found.admitted.map((one) => ({ ...one, since: now })));
+    this.open = found.open - found.admitted.length;
     expect(this.inProgress.length).toBeLessThanOrEqual(this.#atOnce);
-    for (const { vm: key } of found.take) {
+    for (const { vm: key } of found.admitted) {
       this.acts.set(key, (this.acts.get(key) ?? 0) + 1);
       const vm = this.vms.get(key)!;
       this.#put(key, this.#action === 'Start' ? KubeVirt.Start(vm) : KubeVirt.Stop(vm, this.vmis.get(key)));
@@ -319,7 +319,7 @@ test('a stop counts VMs that are not ready as well once they are in progress', (
     vmiOf: ({ name }) => vmis.get(name),
     poolOf: () => undefined,
   };
-  const rest = { action: 'Stop' as const, snapshot, ended: new Set<string>(), takes: true, now: NOW };
+  const rest = { action: 'Stop' as const, snapshot, ended: new Set<string>(), mayStart: true, now: NOW };
   const chosen = new Map(vms.map((vm) => [namespacedName(vm), vm.uid]));
   const plan = (inProgress: string[]) =>
     planPower({
@@ -330,8 +330,8 @@ test('a stop counts VMs that are not ready as well once they are in progress', (
       whyNot: () => null,
       whyExcluded: () => null,
     });
-  expect(plan([])).toMatchObject({ take: [{}, {}], open: 3, full: ['2 at a time'] });
-  expect(plan([]).take.filter(({ wasDown }) => wasDown)).toEqual([]);
-  expect(plan(['shop/vm-1']).take).toHaveLength(1);
-  expect(plan(['shop/vm-1', 'shop/vm-2'])).toMatchObject({ take: [], open: 1, full: ['2 at a time'] });
+  expect(plan([])).toMatchObject({ admitted: [{}, {}], open: 3, full: ['2 at a time'] });
+  expect(plan([]).admitted.filter(({ wasDown }) => wasDown)).toEqual([]);
+  expect(plan(['shop/vm-1']).admitted).toHaveLength(1);
+  expect(plan(['shop/vm-1', 'shop/vm-2'])).toMatchObject({ admitted: [], open: 1, full: ['2 at a time'] });
 });

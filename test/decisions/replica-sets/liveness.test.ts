@@ -34,10 +34,10 @@ const anyBackoffs: fc.Arbitrary<Backoffs> = fc
 
 function aBackoff(reason: FailureReason): fc.Arbitrary<Backoff> {
   return fc
-    .record({ names: fc.subarray(['web-1', 'web-2', 'web-3']), isHeld: fc.boolean(), isGeneral: fc.boolean() })
+    .record({ names: fc.subarray(['web-1', 'web-2', 'web-3']), isDelayed: fc.boolean(), isGeneral: fc.boolean() })
     .map((refused) => ({
       failure: aFailure(reason),
-      allowance: refused.isGeneral ? Number(!refused.isHeld) : null,
+      allowance: refused.isGeneral ? Number(!refused.isDelayed) : null,
       refused,
     }));
 }

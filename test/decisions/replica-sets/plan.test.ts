@@ -75,8 +75,8 @@ describe('scale-out', () => {
   });
 
   test('skips a refused name while that waits; others proceed, and do not take its place', () => {
-    const backoffs = backoffFor('FailedCreate', { refused: { names: [A], isHeld: true } });
-    const over = backoffFor('FailedCreate', { refused: { names: [A], isHeld: false } });
+    const backoffs = backoffFor('FailedCreate', { refused: { names: [A], isDelayed: true } });
+    const over = backoffFor('FailedCreate', { refused: { names: [A], isDelayed: false } });
     expect(made(plan({ replicas: 3 }, [], { backoffs }).steps)).toEqual([B, C]);
     expect(made(plan({ replicas: 3 }, [aMember(B), aMember(C)], { backoffs }).steps)).toEqual([]);
     expect(made(plan({ replicas: 3 }, [], { backoffs: over }).steps)).toEqual([B, C, A]);
@@ -123,9 +123,9 @@ describe('scale-in', () => {
 
   test('skips a VM whose deletion was refused, while that waits', () => {
     const vms = [aMember(A, { createdAt: 2 }), aMember(B, { createdAt: 1 })];
-    const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { names: [A], isHeld: true } });
+    const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { names: [A], isDelayed: true } });
     const backoffs = held('FailedDelete');
-    const over = backoffFor('FailedDelete', { refused: { names: [A], isHeld: false } });
+    const over = backoffFor('FailedDelete', { refused: { names: [A], isDelayed: false } });
     expect(deleted(plan({ replicas: 1 }, vms, { backoffs }).steps)).toEqual([]);
     expect(deleted(plan({ replicas: 0 }, vms, { backoffs }).steps)).toEqual([B]);
     expect(deleted(plan({ replicas: 1 }, vms, { backoffs: over }).steps)).toEqual([A]);
@@ -333,7 +333,7 @@ describe('the status', () => {
   });
 
   test('names the finalizer that holds a VM', () => {
-    const held = aMember(B, { deleting: true, heldBy: 'example.com/hold' });
+    const held = aMember(B, { deleting: true, blockedBy: 'example.com/hold' });
     expect(conditionOf(plan({ replicas: 2 }, [aMember(A), held]).status, 'Progressing')).toMatchObject({
       message: `1 of 2 VMs exist; ${B} being deleted, and in their places until they are gone; ${B} held by the finalizer example.com/hold`,
     });

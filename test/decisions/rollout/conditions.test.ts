@@ -258,8 +258,8 @@ test('VMs that are leaving hold the places of missing VMs, and what holds them i
   const going = { deleting: true, ready: false };
   const vms = [
     fresh(1),
-    fresh(2, { ...going, heldBy: 'example.com/hold' }),
-    fresh(3, { ...going, heldBy: 'example.com/hold' }),
+    fresh(2, { ...going, blockedBy: 'example.com/hold' }),
+    fresh(3, { ...going, blockedBy: 'example.com/hold' }),
     fresh(4, going),
     fresh(5, { ...going, role: 'Standby' }),
   ];

@@ -164,7 +164,7 @@ describe('VMs whose pods lack something', () => {
       message: `revision ${TO} is rolled out; ${lack}: KubeVirt cannot migrate it, and the pool allows no restart for that`,
     });
     const words = (proactive: Proactive): string[] =>
-      planned(proactive, { vms: [old(4, { revision: TO })], vmis: NO_MIGRATION }).outdatedPods.words;
+      planned(proactive, { vms: [old(4, { revision: TO })], vmis: NO_MIGRATION }).outdatedPods.messages;
     expect(words({ outdatedPods: 'Restart', disruption: 'Live' })).toEqual([
       `${lack}: the pool allows no restart for that`,
     ]);

@@ -268,7 +268,7 @@ describe('a batch does not begin', () => {
       'if no window can be read',
       { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } },
       'Waiting',
-      ['no window opens any more, spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m'],
+      ['no further window opens, spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m'],
       null,
     ],
     ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it continues at ${at(NOW + 500)}`], NOW + 500],
@@ -815,9 +815,9 @@ test('reports what is left alone and what is waited for, in the same words whate
   const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running', createdAt: 0 } } };
   const planned = plan({ vms, vmis });
   expect(planned.waits).toEqual([
-    { kind: 'Vms', words: 'web-2: it migrates (m)' },
-    { kind: 'Vms', words: 'web-4: a snapshot of it (nightly) is taken' },
-    { kind: 'Left', words: 'web-1, web-3: its owner opted out of disruption' },
+    { kind: 'Vms', message: 'web-2: it migrates (m)' },
+    { kind: 'Vms', message: 'web-4: a snapshot of it (nightly) is taken' },
+    { kind: 'Left', message: 'web-1, web-3: its owner opted out of disruption' },
   ]);
   expect(planned).toMatchObject({ phase: 'RollingOut', update: null, updated: 1 });
   expect(plan({ vms: vms.toReversed(), vmis })).toEqual(planned);

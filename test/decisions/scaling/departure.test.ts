@@ -65,8 +65,8 @@ describe('a VM', () => {
   });
 
   test('leaves once it is labelled, whatever the spec says by then, unless the pool is deleted without its VMs', () => {
-    expect(stays({ because: 'Marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
-    expect(stays({ because: 'Marked' }, aPool({}, orphaned))).not.toBeNull();
+    expect(stays({ because: 'Annotated' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
+    expect(stays({ because: 'Annotated' }, aPool({}, orphaned))).not.toBeNull();
   });
 });
 

@@ -85,7 +85,7 @@ describe('a VM that is to be removed by name', () => {
   });
 
   test('is not tried before its time after a refusal, and the failure stands until it is gone', () => {
-    const backoffs = failed('FailedDelete', { refused: { names: ['web-2'], isHeld: true } });
+    const backoffs = failed('FailedDelete', { refused: { names: ['web-2'], isDelayed: true } });
     const planned = plan(without([three[1]], { replicas: 3 }), three, { backoffs });
     expect(planned).toMatchObject({ steps: [], failures: [aFailure('FailedDelete')] });
   });

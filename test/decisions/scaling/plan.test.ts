@@ -248,10 +248,10 @@ describe('a VM with a name that the pool would not give', () => {
 });
 
 describe('a refused VM', () => {
-  const refused = { names: ['web-3', 'web-2'], isHeld: false };
+  const refused = { names: ['web-3', 'web-2'], isDelayed: false };
   const again = (reason: FailureReason, allowance: number | null = null): Backoffs =>
     backoffFor(reason, { refused, allowance });
-  const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { ...refused, isHeld: true } });
+  const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { ...refused, isDelayed: true } });
 
   test('lets all others be made first, and keeps its number', () => {
     expect(created(plan({ replicas: 5 }, { backoffs: again('FailedCreate') }))).toEqual([1, 4, 5, 3, 2]);

@@ -18,7 +18,7 @@ const anyMembers: fc.Arbitrary<Member[]> = fc
 const spread = (ordered: readonly Member[], staying: readonly Member[] = []): Member[] =>
   spreadOut(ordered, {
     areEqual: (a, b) => a.rank === b.rank,
-    placeOf: ({ place }) => place,
+    domainOf: ({ place }) => place,
     staying,
   });
 

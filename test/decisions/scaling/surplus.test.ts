@@ -149,14 +149,14 @@ describe('a pool with windows for scale-in', () => {
     expect(condition(at('2026-06-01T12:00:00Z', kept))?.message).toMatch(/; web-1, web-2 are protected from scale-in$/);
     const never = { proactive: { windows: [{ cron: '0 25 * * *', duration: '2h' }] } };
     expect(condition(at('2026-06-01T12:00:00Z', vms, { scaleInStrategy: never }))?.message).toMatch(
-      /no window opens any more, spec\.scaleInStrategy\.proactive\.windows\[0\]: hour 25/,
+      /no further window opens, spec\.scaleInStrategy\.proactive\.windows\[0\]: hour 25/,
     );
   });
 
   test('finishes outside a window what has begun, and makes VMs at any time', () => {
     const stopped = aVm('web-2', { ...halted, removing: true });
     expect(at('2026-06-01T12:00:00Z', [aVm('web-1'), stopped]).steps).toMatchObject([
-      { kind: 'delete', because: 'Marked' },
+      { kind: 'delete', because: 'Annotated' },
     ]);
     expect(at('2026-06-01T12:00:00Z', []).steps).toMatchObject([{ kind: 'create' }]);
     expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).requeueAt).toBeNull();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KEPT_DISK, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
-import { keptDiskMark, keptDiskOf, type KeptDisk } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata, keptDiskOf, type KeptDisk } from '../../../decisions/template/kept-disk.ts';
 
 const kept: KeptDisk = {
   pool: 'web',
@@ -16,13 +16,13 @@ const kept: KeptDisk = {
 };
 
 test('a labelled claim says whose disk it is, and which', () => {
-  const mark = keptDiskMark(kept);
+  const mark = keptDiskMetadata(kept);
   expect(keptDiskOf(mark)).toEqual(kept);
   expect(mark.labels).toEqual({ [POOL_LABEL]: 'web', [KEPT_DISK]: 'uid-1' });
 });
 
 test('a claim without the label, or with one that a user has changed, is not a kept disk', () => {
-  const { labels, annotations } = keptDiskMark(kept);
+  const { labels, annotations } = keptDiskMetadata(kept);
   expect(keptDiskOf({})).toBeNull();
   expect(keptDiskOf({ annotations })).toBeNull();
   expect(keptDiskOf({ labels })).toBeNull();

@@ -89,15 +89,15 @@ describe('a pod of another template', () => {
     ['may be too near to others', {}, apart, [`web-1: the pod lacks the template's affinity, ${LATER}`]],
   ])('%s', (_title, from, to, words) => {
     const { outdatedPods, phase } = planned(from, to);
-    expect([phase, outdatedPods.words, outdatedPods.vms.length]).toEqual(['Complete', words, words.length]);
+    expect([phase, outdatedPods.messages, outdatedPods.vms.length]).toEqual(['Complete', words, words.length]);
   });
 
   test("is reported if that template is no longer known, and not if it is the VM's own", () => {
     const gold = { labels: { tier: 'gold' } };
-    expect(planned({}, gold, 'lost').outdatedPods.words).toEqual([
+    expect(planned({}, gold, 'lost').outdatedPods.messages).toEqual([
       `web-1: the pod is of a template that is no longer kept, ${LATER}`,
     ]);
-    expect(planned({}, gold, null).outdatedPods.words).toEqual([]);
+    expect(planned({}, gold, null).outdatedPods.messages).toEqual([]);
   });
 
   test('keeps the pool from being up to date, and from being complete', () => {

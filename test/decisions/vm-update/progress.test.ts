@@ -11,7 +11,7 @@ const progress = (
   fields: Partial<ProgressInput> = {},
 ): UpdateProgress =>
   progressOf({
-    held: held(old(1)),
+    item: held(old(1)),
     revision: NEW,
     vm,
     vmiOf: (one) => (vmi === null ? undefined : aVmi(one, vmi)),
@@ -35,7 +35,7 @@ describe('the progress of a restart', () => {
     [
       'its old VMI is held',
       fresh(1),
-      { revision: OLD, deleting: true, phase: 'Succeeded', heldBy: 'example.com/hold' },
+      { revision: OLD, deleting: true, phase: 'Succeeded', blockedBy: 'example.com/hold' },
       { state: 'waiting', for: 'its last VMI to go: the finalizer example.com/hold holds it' },
     ],
     [
@@ -128,7 +128,7 @@ const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets
 describe('the progress of a live update', () => {
   const { spec } = aTemplate({ sockets: 2 });
   const live = (vm: VmView, vmi: Partial<VmiView>): UpdateProgress =>
-    progress({ ...vm, spec }, { revision: OLD, ...vmi }, { held: held(old(1), 'live') });
+    progress({ ...vm, spec }, { revision: OLD, ...vmi }, { item: held(old(1), 'live') });
 
   test.each<[string, VmView, Partial<VmiView>, UpdateProgress]>([
     ['the VMI has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],
@@ -147,11 +147,11 @@ describe('the progress of a live update', () => {
 });
 
 test('the spec is all that counts after a write alone', () => {
-  expect(progress(fresh(1, DOWN), { revision: OLD }, { held: held(old(1), 'write') })).toEqual({ state: 'well' });
-  expect(progress(old(1), {}, { held: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
+  expect(progress(fresh(1, DOWN), { revision: OLD }, { item: held(old(1), 'write') })).toEqual({ state: 'well' });
+  expect(progress(old(1), {}, { item: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
 });
 
-const replaced = (vm: VmView | undefined): UpdateProgress => progress(vm, {}, { held: held(old(1), 'replace') });
+const replaced = (vm: VmView | undefined): UpdateProgress => progress(vm, {}, { item: held(old(1), 'replace') });
 
 describe('the progress of a replacement', () => {
   test('a replacement is complete when another VM has taken the place, and runs well', () => {
@@ -166,15 +166,15 @@ describe('the progress of a replacement', () => {
 
 test('a VMI that restarts for what it has read is new when its UID is new', () => {
   const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
-  expect(progress(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
-  expect(progress(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
+  expect(progress(fresh(1), { uid: 'the old one' }, { item: it })).toEqual({ state: 'waiting', for: 'its restart' });
+  expect(progress(fresh(1), { uid: 'a new one' }, { item: it })).toEqual({ state: 'well' });
 });
 
 test('a live update that waits for a migration reports what KubeVirt says about that', () => {
   const vm = fresh(1, { spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
   const asked = { revision: OLD, cpu: { sockets: 2, maxSockets: 4, current: 1 } };
   const waits = (vmi: Partial<VmiView>): UpdateProgress =>
-    progress(vm, { ...asked, ...vmi }, { held: held(old(1), 'live') });
+    progress(vm, { ...asked, ...vmi }, { item: held(old(1), 'live') });
   expect(waits({})).toEqual({ state: 'waiting', for: 'the VMI to get 2 sockets: it has 1' });
   expect(
     waits({ plugging: 'HotVCPUChange', migration: { name: 'm', phase: 'Pending', createdAt: 0, overQuota: true } }),
@@ -198,7 +198,7 @@ describe('the progress of a migration that gives a VMI a new pod', () => {
     progress(
       vm,
       { uid: migration.vmi, revision: NEW, podRevision: OLD, ...vmi },
-      { held: held(old(1), 'migrate', { migration }) },
+      { item: held(old(1), 'migrate', { migration }) },
     );
   test.each<[string, Partial<VmiView>, UpdateProgress]>([
     ['it is not known yet', {}, { state: 'waiting', for: 'its migration' }],

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { LockHeld, lockHolder, takeLock } from '../../../dev/process/lock.ts';
+import { LockHeld, lockHolder, acquireLock } from '../../../dev/process/lock.ts';
 import { identify, isAlive } from '../../../dev/process/process-identity.ts';
 
 let folder: string;
@@ -16,12 +16,12 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('a lock is held until it is released, and names its holder', () => {
-  const lock = takeLock(file);
+  const lock = acquireLock(file);
   expect(lockHolder(file)?.pid).toBe(process.pid);
-  expect(() => takeLock(file)).toThrow(LockHeld);
+  expect(() => acquireLock(file)).toThrow(LockHeld);
   lock.release();
   expect(lockHolder(file)).toBeUndefined();
-  takeLock(file).release();
+  acquireLock(file).release();
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -29,30 +29,30 @@ test('a lock of a process that has ended is taken over', async () => {
   const child = spawn('sleep', ['60']);
   const holder = identify(child.pid!)!;
   writeFileSync(file, JSON.stringify({ ...holder, token: 'theirs' }));
-  expect(() => takeLock(file)).toThrow(`${file} is held by process ${child.pid}`);
+  expect(() => acquireLock(file)).toThrow(`${file} is held by process ${child.pid}`);
   child.kill('SIGKILL');
   await once(child, 'exit');
   expect(isAlive(holder)).toBe(false);
-  takeLock(file);
+  acquireLock(file);
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
 test('a lock of a process whose pid another process has now is taken over', () => {
   writeFileSync(file, JSON.stringify({ pid: process.pid, started: 'long ago', token: 'theirs' }));
   expect(lockHolder(file)).toBeUndefined();
-  takeLock(file);
+  acquireLock(file);
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
 test('a lock file that is damaged is taken over', () => {
   writeFileSync(file, '{"pid": 1, "sta');
   expect(lockHolder(file)).toBeUndefined();
-  takeLock(file);
+  acquireLock(file);
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
 test('a late release leaves the lock of the next holder alone', () => {
-  const late = takeLock(file);
+  const late = acquireLock(file);
   writeFileSync(file, JSON.stringify({ ...identify(process.pid), token: 'of the next' }));
   late.release();
   expect(existsSync(file)).toBe(true);
@@ -60,9 +60,9 @@ test('a late release leaves the lock of the next holder alone', () => {
 
 test("one of many processes that find a dead one's lock gets it", async () => {
   const take = `
-    import { takeLock } from '${join(import.meta.dirname, '../../../dev/process/lock.ts')}';
+    import { acquireLock } from '${join(import.meta.dirname, '../../../dev/process/lock.ts')}';
     process.stdin.once('data', () => {
-      try { takeLock(process.argv[1]); console.log('mine'); } catch (error) { console.log(error.name); }
+      try { acquireLock(process.argv[1]); console.log('mine'); } catch (error) { console.log(error.name); }
       process.stdin.once('data', () => process.exit());
     });
     console.log('here');`;

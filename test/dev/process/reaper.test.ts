@@ -13,7 +13,7 @@ const SUPERVISOR = `
   import { identify } from '${module('process-identity.ts')}';
   const held = spawn('sleep', ['60'], { detached: true });
   const reaper = new ProcessReaper();
-  reaper.hold(identify(held.pid));
+  reaper.add(identify(held.pid));
   let last;
   setInterval(() => {
     if (reaper.pid !== last) console.log(JSON.stringify({ reaper: last = reaper.pid, held: held.pid }));

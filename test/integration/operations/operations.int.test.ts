@@ -11,11 +11,11 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { steer } from '../../../clients/operations/find-operation.ts';
-import { changesOf } from '../../../decisions/changes/note.ts';
+import { changesOf } from '../../../decisions/changes/change-record.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import { specRequester } from '../../../decisions/operations/spec-requester.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
-import type { ChangeNeed } from '../../../decisions/views/annotations/noted-change.ts';
+import type { ChangeNeed } from '../../../decisions/views/annotations/recorded-change.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';

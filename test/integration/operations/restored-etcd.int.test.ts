@@ -58,7 +58,7 @@ const listed = async ({ vms: { namespace } }: Operated) => {
   return { version: metadata.resourceVersion, vmis };
 };
 
-test('etcd is put back under operations: what is not done any more is done once, and neither what has ended runs again, nor what is gone', async () => {
+test('etcd is put back under operations: what is no longer done is done once, and neither what has ended runs again, nor what is gone', async () => {
   const slow = () => TestVms.of(fleet(), each(NAMES, { vmi: bootsIn('2500ms') }));
   const few = () => TestVms.of(fleet(), each(FEW, { vmi: bootsIn('1s') }));
   const [ofRestart, ofPatch, ofTypes, ofEnded, ofNearlyEnded, ofGone] = await Promise.all([

@@ -30,7 +30,7 @@ test('a user who starts a workflow of a pool by hand has none of its VMs replace
     attempt: 1,
     message: 'made up',
     rules: {},
-    holdsData: false,
+    mayHaveData: false,
     earlyExits: 9,
     failingSince: 1,
   };

@@ -304,7 +304,7 @@ testOneOf({
       skipped: [],
       full: [],
       needs: {},
-      left: [],
+      excluded: [],
       paused: null,
       aborted: null,
     };

@@ -10,7 +10,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { changesOf } from '../../../decisions/changes/note.ts';
+import { changesOf } from '../../../decisions/changes/change-record.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { listedChangeOf, membershipChangeOf } from '../../../decisions/membership/change.ts';
@@ -36,7 +36,7 @@ const OF_REQUESTS = 'changeMembers';
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
 /** Activities of machine type transitions, which users start, and which may change VMs of any owner. */
-const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'followTransition', 'clearMarks'];
+const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'followTransition', 'clearTransitionLabels'];
 
 /** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
 const isUnmarked = (activity: string | null, vm: Stored): boolean =>

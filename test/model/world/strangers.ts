@@ -2,7 +2,7 @@ import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../..
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { scatter } from '../../../decisions/lib/scatter.ts';
-import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
 import { migrationName } from '../../../decisions/views/evacuation.ts';
 import { frozen } from './frozen.ts';
 
@@ -100,7 +100,7 @@ function forgedMigration(migration: Stored): KubeObject {
 function forgedClaim(claim: Stored, form: number, pools: Pools): KubeObject {
   const [pool] = pools();
   if (claim.metadata.labels?.[KEPT_DISK] !== undefined || pool === undefined) return claim;
-  const mark = keptDiskMark({
+  const mark = keptDiskMetadata({
     pool: pool.metadata.name,
     poolUid: pool.metadata.uid,
     number: form,

@@ -18,10 +18,10 @@ import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
+import { BatchCache } from '../../../activities/rollout/batch-cache.ts';
 import { createCheckActivities } from '../../../activities/rollout/checks/check-activities.ts';
 import type { Answer } from '../../../activities/rollout/checks/query-prometheus.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../../../activities/schedules/schedules.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
@@ -89,7 +89,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const common = {
     client,
     cache,
-    places: new DisruptionClaims(client, cache),
+    claims: new DisruptionClaims(client, cache),
     revisions,
     concurrency: 3,
     stopping: stopping.signal,
@@ -99,13 +99,13 @@ export function createWorker(options: WorkerOptions): Worker {
     burst,
     onPlanned: ({ name, isFailed }) => void (isFailed && onPlanFailed(name)),
   });
-  const told = new ToldBatches();
+  const told = new BatchCache();
   const activities = withFailures({
     ...pools,
     plan: async (request: PlanRequest) => {
       const planned = await pools.plan(request);
       const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches);
-      if ('untold' in planned || batches === null) return planned;
+      if ('incomplete' in planned || batches === null) return planned;
       const inputOf = (): PoolPlanInput | undefined => {
         const pool = cache.pools.get(`${request.namespace}/${request.name}`);
         return pool && { ...snapshotOf(cache, pool), ...request, batches, burst };

@@ -12,7 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
-import { refuseLeft } from '../../../workers/refuse-left.ts';
+import { refuseDelegated } from '../../../workers/refuse-delegated.ts';
 import * as workflows from '../../../workflows/index.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';
@@ -234,7 +234,7 @@ export class World {
     const process = new Process(`worker-${++this.#workers}`);
     const { burst, lag, operations: withOperations, post } = this.#options;
     const client = this.clientOf(process, lag, (path) => {
-      refuseLeft(worker.cache, path);
+      refuseDelegated(worker.cache, path);
       return ensureCurrentAttempt();
     }).asClient;
     const worker: Worker = runAs(process, () =>

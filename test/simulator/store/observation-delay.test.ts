@@ -9,20 +9,20 @@ const lagging = (text: string) => ({
 
 test('a changed spec is seen later, if the cluster says so, and each look says when', () => {
   const lag = new ObservationDelay();
-  lag.note('a', at(1), at(2), lagging('2s'), NOW);
+  lag.observe('a', at(1), at(2), lagging('2s'), NOW);
   expect(lag.see('a', at(2), NOW)).toEqual({ vm: at(1), again: 2000 });
   expect(lag.see('a', at(2), NOW + 1999)).toEqual({ vm: at(1), again: 1 });
-  lag.note('a', at(2), at(3), lagging('2s'), NOW + 1000);
+  lag.observe('a', at(2), at(3), lagging('2s'), NOW + 1000);
   expect(lag.see('a', at(3), NOW + 1999)).toEqual({ vm: at(1), again: 1 });
   expect(lag.see('a', at(3), NOW + 2000)).toEqual({ vm: at(3) });
 });
 
 test('everything else is seen at once', () => {
   const lag = new ObservationDelay();
-  lag.note('a', at(1), at(2), undefined, NOW);
-  lag.note('b', at(1), at(1), lagging('2s'), NOW);
-  lag.note('c', undefined, at(1), lagging('2s'), NOW);
-  lag.note('d', at(1), at(2), lagging('2s'), NOW);
-  lag.note('d', at(2), undefined, lagging('2s'), NOW);
+  lag.observe('a', at(1), at(2), undefined, NOW);
+  lag.observe('b', at(1), at(1), lagging('2s'), NOW);
+  lag.observe('c', undefined, at(1), lagging('2s'), NOW);
+  lag.observe('d', at(1), at(2), lagging('2s'), NOW);
+  lag.observe('d', at(2), undefined, lagging('2s'), NOW);
   for (const key of ['a', 'b', 'c', 'd']) expect(lag.see(key, at(2), NOW)).toEqual({ vm: at(2) });
 });

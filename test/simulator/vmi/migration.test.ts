@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { MigrationPlaces, mostAtOnce } from '../../../simulator/controllers/migration-places.ts';
+import { MigrationSlots, mostAtOnce } from '../../../simulator/controllers/migration-slots.ts';
 import { isToMigrate } from '../../../simulator/controllers/workload-updates.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { withHotplugConditions } from '../../../simulator/vm/hotplug.ts';
-import { heldByBackup } from '../../../simulator/vmi/backup.ts';
-import { marked } from '../../../simulator/vmi/eviction.ts';
+import { blockedByBackup } from '../../../simulator/vmi/backup.ts';
+import { withEvacuation } from '../../../simulator/vmi/eviction.ts';
 import { ended, handedOff, inPhase, isOver, migrationStep, started } from '../../../simulator/vmi/migration.ts';
 import { condition, aVmi, aVm, NOW } from '../simulated.ts';
 
@@ -26,7 +26,7 @@ function played(vmi: Vmi): { phases: (string | undefined)[]; vmi: Vmi } {
   let migration = asked();
   for (let now = NOW; !isOver(migration); now += 1000) {
     const step = migrationStep(vmi, migration, now);
-    if (step.do === 'note') migration = inPhase(migration, step.phase, now, vmi);
+    if (step.do === 'setPhase') migration = inPhase(migration, step.phase, now, vmi);
     else if (step.do === 'takePlace') migration = inPhase(migration, 'Scheduling', now);
     else if (step.do === 'findNode') migration = inPhase(migration, 'Scheduled', now);
     else if (step.do === 'handOff') vmi = handedOff(vmi, migration, 'n2');
@@ -60,28 +60,28 @@ describe('migrations', () => {
 
   test('wait for a VMI that is not up yet, fail with one that ends, and go with one that is gone', () => {
     expect(migrationStep(aVmi('Scheduled'), asked('Pending'), NOW)).toEqual({ do: 'nothing' });
-    expect(migrationStep(aVmi('Failed'), asked('Pending'), NOW)).toEqual({ do: 'note', phase: 'Failed' });
+    expect(migrationStep(aVmi('Failed'), asked('Pending'), NOW)).toEqual({ do: 'setPhase', phase: 'Failed' });
     const ending = { ...moving, metadata: { ...moving.metadata, ...DELETED } };
     expect(migrationStep(ending, asked('Running'), NOW)).toEqual({ do: 'end', succeeded: false });
     expect(migrationStep(undefined, asked('Running'), NOW)).toEqual({ do: 'delete' });
   });
 
   test('are aborted by their deletion, before the VMI is handed off to the nodes and after', () => {
-    expect(migrationStep(running, asked('Scheduled', DELETED), NOW)).toEqual({ do: 'note', phase: 'Failed' });
+    expect(migrationStep(running, asked('Scheduled', DELETED), NOW)).toEqual({ do: 'setPhase', phase: 'Failed' });
     expect(migrationStep(moving, asked('Running', DELETED), NOW)).toEqual({ do: 'end', succeeded: false });
   });
 
   test('say so while a backup of the VMI holds them', () => {
     const status = { ...running.status, changedBlockTracking: { backupStatus: { backupName: 'nightly' } } };
-    const held = heldByBackup(asked('Pending'), { ...running, status }, NOW);
+    const held = blockedByBackup(asked('Pending'), { ...running, status }, NOW);
     expect(held.status?.conditions).toMatchObject([
       { type: 'migrationBlockedByBackup', status: 'True', message: 'Waiting for backup nightly to complete' },
     ]);
-    expect(heldByBackup(held, running, NOW).status?.conditions).toEqual([]);
+    expect(blockedByBackup(held, running, NOW).status?.conditions).toEqual([]);
   });
 
   test("clear the descheduler's request once the VMI has moved", () => {
-    const wished = marked(
+    const wished = withEvacuation(
       aVmi('Running', { nodeName: 'n1' }, { annotations: { 'sim.drover.dev/evicted-by': 'descheduler' } }),
     );
     expect(wished.status?.evacuationNodeName).toBe('n1');
@@ -128,15 +128,15 @@ describe('migrations', () => {
 });
 
 test('five migrations run at once, and two from one node, unless KubeVirt is configured otherwise', () => {
-  const places = new MigrationPlaces();
-  const take = (uid: string, node: string) => places.take(uid, node, undefined);
+  const places = new MigrationSlots();
+  const take = (uid: string, node: string) => places.acquire(uid, node, undefined);
   expect([take('a', 'n1'), take('b', 'n1'), take('c', 'n1')]).toEqual([true, true, false]);
   expect([take('a', 'n1'), take('d', 'n2'), take('e', 'n2')]).toEqual([true, true, true]);
   expect([take('f', 'n3'), take('g', 'n4')]).toEqual([true, false]);
   expect([places.free('a'), places.free('a'), take('c', 'n1')]).toEqual([true, false, true]);
   const migrations = { parallelMigrationsPerCluster: 7, parallelOutboundMigrationsPerNode: 1 };
   const kubevirt = { metadata: { name: 'kubevirt' }, spec: { configuration: { migrations } } };
-  expect([places.take('g', 'n4', kubevirt), places.take('h', 'n4', kubevirt)]).toEqual([true, false]);
+  expect([places.acquire('g', 'n4', kubevirt), places.acquire('h', 'n4', kubevirt)]).toEqual([true, false]);
   expect([mostAtOnce(kubevirt), mostAtOnce(undefined)]).toEqual([7, 5]);
 });
 

@@ -134,7 +134,7 @@ describe('a file that cannot be used is refused with what would be right, and wh
 
   test('one that is asked for and is not there', () => {
     const config = join(folder, 'none.yaml');
-    expect(() => gatherSettings({ env: {}, config })).toThrow(`${config}: there is no such settings file`);
+    expect(() => gatherSettings({ env: {}, config })).toThrow(`${config}: settings file not found`);
   });
 
   test('a folder', () => {

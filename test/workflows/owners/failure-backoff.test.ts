@@ -12,7 +12,7 @@ test('a refusal of one VM delays that VM, and no other', () => {
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'), 7);
   expect(left(failureBackoff)).toMatchObject({
     allowance: null,
-    refused: { names: ['web-3'], isHeld: true, isGeneral: false },
+    refused: { names: ['web-3'], isDelayed: true, isGeneral: false },
   });
 });
 
@@ -21,7 +21,7 @@ test('a failure that may concern all delays all: one is tried at a time, and ano
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
   expect(allowance(failureBackoff)).toBe(0);
   failureBackoff.state.byReason.FailedCreate!.retryAt = null;
-  expect(left(failureBackoff)).toMatchObject({ allowance: 1, refused: { isHeld: false, isGeneral: true } });
+  expect(left(failureBackoff)).toMatchObject({ allowance: 1, refused: { isDelayed: false, isGeneral: true } });
   expect(failureBackoff.backoffs((kind) => kind === 'creating').FailedCreate?.allowance).toBe(0);
   expect(failureBackoff.backoffs((kind) => kind === 'deleting').FailedCreate?.allowance).toBe(1);
   failureBackoff.failed('FailedCreate', 'no', ofOne('web-6'));
@@ -64,5 +64,5 @@ test('an edit of the pool lets all be tried again', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'));
   failureBackoff.tryNow();
-  expect(left(failureBackoff)?.refused).toEqual({ names: [], isHeld: false, isGeneral: false });
+  expect(left(failureBackoff)?.refused).toEqual({ names: [], isDelayed: false, isGeneral: false });
 });

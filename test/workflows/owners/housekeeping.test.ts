@@ -13,7 +13,7 @@ vi.mock('@temporalio/workflow', async (original) => ({
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
 afterEach(() => void vi.useRealTimers());
-const leaveAll = (): Promise<'left'> => Promise.resolve('left');
+const leaveAll = (): Promise<'skipped'> => Promise.resolve('skipped');
 
 /** What housekeeping needs of its owner's workflow. */
 const aContext = (state?: FailureBackoff['state']) => ({
@@ -32,14 +32,14 @@ test.each<[string, () => Promise<Acted>, string]>([
   const context = aContext();
   const { failureBackoff, onEnd } = context;
   for (const ms of [1_000, 2_000, 4_000]) {
-    tidy(context, 'unmarkKeptDisks', 'a test', act);
+    tidy(context, 'unlabelKeptDisks', 'a test', act);
     await settled();
     expect(delayOf(context)).toBe(ms);
     vi.setSystemTime(Date.now() + ms);
   }
-  expect(failureBackoff.backoffs(() => false).FailedUnmarkKeptDisks).toMatchObject({ failure: { message } });
+  expect(failureBackoff.backoffs(() => false).FailedUnlabelKeptDisks).toMatchObject({ failure: { message } });
   // Each end has the owner look again, the last so that the failure is told of no more.
-  tidy(context, 'unmarkKeptDisks', 'a test', () => Promise.resolve('done'));
+  tidy(context, 'unlabelKeptDisks', 'a test', () => Promise.resolve('done'));
   await settled();
   expect(onEnd).toHaveBeenCalledTimes(4);
   expect(failureBackoff.backoffs(() => false)).toEqual({});
@@ -48,10 +48,10 @@ test.each<[string, () => Promise<Acted>, string]>([
 test('housekeeping that is done wakes no pool that has not asked meanwhile', async () => {
   const context = aContext();
   const act = vi.fn<() => Promise<void>>(() => Promise.resolve());
-  tidy(context, 'unmarkKeptDisks', 'a test', act);
+  tidy(context, 'unlabelKeptDisks', 'a test', act);
   await settled();
   expect(context.onEnd).not.toHaveBeenCalled();
-  for (let again = 0; again < 3; again++) tidy(context, 'unmarkKeptDisks', 'a test', act);
+  for (let again = 0; again < 3; again++) tidy(context, 'unlabelKeptDisks', 'a test', act);
   await settled();
   expect(act).toHaveBeenCalledTimes(2);
   expect(context.onEnd).toHaveBeenCalledTimes(1);

@@ -6,9 +6,9 @@ test('a plan knows what was reported before it was requested, if it is given a s
   asks.add('pause');
   asks.requested(true);
   asks.add('abort');
-  expect(asks.told).toEqual(['pause', 'abort']);
+  expect(asks.received).toEqual(['pause', 'abort']);
   expect(asks.unknown(false)).toEqual(['abort']);
-  expect(asks.told).toEqual([]);
+  expect(asks.received).toEqual([]);
 });
 
 test('a plan that is given no state, or finds it overruled, knows nothing of what was reported', () => {
@@ -36,6 +36,6 @@ test('the newest reports are kept, however many there are, and nothing that the 
   for (let n = 0; n < 10; n++) asks.add(n);
   asks.requested(true);
   for (let n = 10; n < 255; n++) asks.add(n);
-  expect(asks.told).toHaveLength(250);
+  expect(asks.received).toHaveLength(250);
   expect(asks.unknown(false)).toEqual(Array.from({ length: 245 }, (_, index) => index + 10));
 });

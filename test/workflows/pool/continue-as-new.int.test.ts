@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { expect, test } from 'vitest';
-import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
+import { BatchCache } from '../../../activities/rollout/batch-cache.ts';
 import { pause, resume } from '../../../workflows/lib/messages.ts';
 import { rolloutRequest } from '../../requests.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
@@ -85,7 +85,7 @@ test('plans are sent the VMs of a batch once, and those of another worker once m
   };
   for (let turns = 1; turns <= 10; turns++) await turn();
   expect(cluster.vmsTold).toBe(100);
-  cluster.told = new ToldBatches();
+  cluster.told = new BatchCache();
   for (let turns = 1; turns <= 3; turns++) await turn();
   await soon(() => expect(cluster.vmsTold).toBe(200));
   expect((await pool.progress()).updating[0]).toEqual(before);

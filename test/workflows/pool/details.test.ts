@@ -13,8 +13,8 @@ const planned = {
     target: '0a1b2c',
     state: { paused: { by: 'ada', at: AT, reason: 'lunch' }, failures },
     waits: [
-      { kind: 'Vms', words: 'web-23: it migrates' },
-      { kind: 'Budget', words: '22 VMs are unavailable, and maxUnavailable allows 3' },
+      { kind: 'Vms', message: 'web-23: it migrates' },
+      { kind: 'Budget', message: '22 VMs are unavailable, and maxUnavailable allows 3' },
     ],
   },
   healing: { state: { cycles: [] }, suspended: null, notReplaced: [], notListed: 0 },

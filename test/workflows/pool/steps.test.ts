@@ -30,7 +30,7 @@ const revisions: Record<string, PoolStep> = {
 };
 const notes: Record<string, PoolStep> = {
   annotateRuns: { kind: 'annotateRuns', vms: [], reason },
-  unmarkKeptDisks: { kind: 'unmarkKeptDisks', claims: [], reason },
+  unlabelKeptDisks: { kind: 'unlabelKeptDisks', claims: [], reason },
 };
 const members: Record<string, PoolStep> = {
   addLabels: { kind: 'addLabels', vms: [], reason },

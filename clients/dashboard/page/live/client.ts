@@ -56,7 +56,7 @@ export class Client {
   #hear(message: ToTab): void {
     if (message.type === 'connection') this.connection = message;
     else if (message.type === 'session') this.session = message;
-    else if (this.fleet.take(message)) this.heardAt = Date.now();
+    else if (this.fleet.receive(message)) this.heardAt = Date.now();
     this.#changed();
   }
 }

@@ -40,7 +40,7 @@ export class Fleet {
   }
 
   /** Takes a message of the stream; reports whether it changes what is shown. */
-  take(message: Message): boolean {
+  receive(message: Message): boolean {
     switch (message.type) {
       case 'snapshot':
         this.#begin(message);
@@ -128,8 +128,8 @@ export class Fleet {
       else cells[index] = cell;
     }
     if (added.size + gone.length > 0) {
-      const left = new Set(gone);
-      members.cells = [...cells.filter(([name]) => !left.has(name)), ...added.values()].toSorted(byName);
+      const removed = new Set(gone);
+      members.cells = [...cells.filter(([name]) => !removed.has(name)), ...added.values()].toSorted(byName);
       members.at = new Map(members.cells.map(([name], index) => [name, index]));
     }
     members.version++;

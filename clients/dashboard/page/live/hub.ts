@@ -70,7 +70,7 @@ export class Hub {
     }, LINGER_MS);
   }
 
-  #tell(message: ToTab): void {
+  #broadcast(message: ToTab): void {
     for (const [port, { isWanting }] of this.#tabs) if (isWanting) port.postMessage(message);
   }
 
@@ -85,7 +85,7 @@ export class Hub {
       since: before.state === state ? before.since : Date.now(),
       message,
     };
-    this.#tell(this.#connection);
+    this.#broadcast(this.#connection);
   }
 
   #open(): void {
@@ -93,15 +93,15 @@ export class Hub {
     const stream = new AbortController();
     this.#stream = stream;
     this.#expectMore();
-    const take = (message: Message, id: string | null): void => {
-      if (stream === this.#stream) this.#take(message, id);
+    const receive = (message: Message, id: string | null): void => {
+      if (stream === this.#stream) this.#receive(message, id);
     };
-    void readStream(this.#lastId, take, stream.signal).then((ended) => {
+    void readStream(this.#lastId, receive, stream.signal).then((ended) => {
       if (stream === this.#stream) this.#ended(ended);
     });
   }
 
-  #take(message: Message, id: string | null): void {
+  #receive(message: Message, id: string | null): void {
     this.#expectMore();
     if (message.type === 'delta' && message.seq !== (this.#fleet.seq ?? 0) + 1) {
       this.#lastId = null;
@@ -112,8 +112,8 @@ export class Hub {
     this.#lastId = id ?? (message.type === 'snapshot' ? null : this.#lastId);
     this.#is('open');
     this.#retryMs = FIRST_RETRY_MS;
-    this.#fleet.take(message);
-    if (message.type !== 'heartbeat') this.#tell(message);
+    this.#fleet.receive(message);
+    if (message.type !== 'heartbeat') this.#broadcast(message);
   }
 
   #expectMore(): void {

@@ -20,7 +20,7 @@ const BROKEN: Ended = { how: 'broken', message: null };
  */
 export async function readStream(
   last: string | null,
-  take: (message: Message, id: string | null) => void,
+  onMessage: (message: Message, id: string | null) => void,
   signal: AbortSignal,
 ): Promise<Ended> {
   try {
@@ -31,7 +31,7 @@ export async function readStream(
     for await (const text of textsOf(answer.body!)) {
       const events = `${rest}${text}`.split('\n\n');
       rest = events.pop()!;
-      for (const event of events) takeEvent(event, take);
+      for (const event of events) readEvent(event, onMessage);
     }
   } catch {
     // The server has gone away, or the hub has ended the stream.
@@ -55,9 +55,9 @@ async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
     yield decoder.decode(part.value, { stream: true });
 }
 
-function takeEvent(event: string, take: (message: Message, id: string | null) => void): void {
+function readEvent(event: string, onMessage: (message: Message, id: string | null) => void): void {
   let id: string | null = null;
   for (const line of event.split('\n'))
     if (line.startsWith('id: ')) id = line.slice('id: '.length);
-    else if (line.startsWith('data: ')) take(JSON.parse(line.slice('data: '.length)) as Message, id);
+    else if (line.startsWith('data: ')) onMessage(JSON.parse(line.slice('data: '.length)) as Message, id);
 }

@@ -1,5 +1,5 @@
 /** Between two announcements, in milliseconds: a screen reader would chatter otherwise. */
-const APART_MS = 10_000;
+const INTERVAL_MS = 10_000;
 
 /** Tells screen readers of what is new, never more often than every ten seconds, and then only the newest. */
 export class Announcer {
@@ -15,7 +15,7 @@ export class Announcer {
   say(sentence: string): void {
     this.#next = sentence;
     if (this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => this.#speak(), Math.max(0, this.#lastAt + APART_MS - Date.now()));
+    this.#timer = setTimeout(() => this.#speak(), Math.max(0, this.#lastAt + INTERVAL_MS - Date.now()));
   }
 
   #speak(): void {

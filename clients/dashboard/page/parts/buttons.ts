@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Action, ObjectRef } from '../../contract/fleet.ts';
-import { ACTIONS } from '../pure/words.ts';
+import { ACTIONS } from '../pure/labels.ts';
 import type { Page } from '../state/page.ts';
 
 /** What buttons are about. */
@@ -46,13 +46,13 @@ export function actionButtons(
 
 /** What came of the last button that was pressed. The object itself may be gone by then, and out of this view. */
 export const actionResult = (page: Page): TemplateResult =>
-  html`<div class="told" role="status">
+  html`<div class="result" role="status">
     ${
-      page.told === null
+      page.result === null
         ? nothing
         : html`<p>
-            <span class="mark" aria-hidden="true">✓</span> ${page.told.sentence}
-            ${page.told.remarks.map((remark) => html`<span class="remark">${remark}</span>`)}
+            <span class="mark" aria-hidden="true">✓</span> ${page.result.sentence}
+            ${page.result.notes.map((note) => html`<span class="remark">${note}</span>`)}
             <button type="button" class="quiet" @click=${() => page.forget()}>Dismiss</button>
           </p>`
     }

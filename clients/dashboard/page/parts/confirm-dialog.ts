@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { keyed } from 'lit-html/directives/keyed.js';
 import { ref } from 'lit-html/directives/ref.js';
 import type { ActionName } from '../../contract/fleet.ts';
-import { ACTIONS } from '../pure/words.ts';
+import { ACTIONS } from '../pure/labels.ts';
 import type { Confirmation, Page } from '../state/page.ts';
 import { outlookView } from './drain-outlook.ts';
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { NodeDetails } from '../../contract/requests.ts';
-import { counted } from '../pure/words.ts';
+import { counted } from '../pure/labels.ts';
 import type { Page } from '../state/page.ts';
 import { loadedView } from './loaded.ts';
 

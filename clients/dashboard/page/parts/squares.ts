@@ -14,7 +14,7 @@ interface SquaresInput {
  * What a frame has room for, in new squares: the browser lays them out and paints them. One that changes has its line
  * painted again. The rest follows in the next frame.
  */
-const ROOM = 240;
+const FRAME_BUDGET = 240;
 const CHANGE = 12;
 /** Rows so near to what is seen are drawn, in pixels. */
 const NEAR = '400px';
@@ -24,12 +24,12 @@ let frame = 0;
 
 /** Draws what has changed, as much as a frame has time for. */
 function drawSome(): void {
-  let room = ROOM;
+  let budget = FRAME_BUDGET;
   frame = 0;
   for (const one of waiting) {
-    if (room <= 0) break;
+    if (budget <= 0) break;
     waiting.delete(one);
-    room = one.draw(room);
+    budget = one.draw(budget);
   }
   if (waiting.size > 0) frame = requestAnimationFrame(drawSome);
 }
@@ -104,32 +104,32 @@ class VmSquares extends HTMLElement {
   }
 
   /** Draws what there is room for, and returns what room is left. What has found none follows. */
-  draw(room: number): number {
+  draw(budget: number): number {
     const { cells, missing } = this.#input!.row;
     const wanted = cells.length + missing;
     this.#squares.length = Math.min(this.#squares.length, wanted);
     this.#drawn.length = this.#squares.length;
-    let left = room;
+    let remaining = budget;
     for (const [index, square] of this.#squares.entries()) {
       if (this.#drawn[index] === cells[index]) continue;
-      if (left <= 0) break;
-      left -= CHANGE;
+      if (remaining <= 0) break;
+      remaining -= CHANGE;
       this.#drawn[index] = drawn(square, cells[index]);
     }
-    for (; left > 0 && this.#squares.length < wanted; left--) {
+    for (; remaining > 0 && this.#squares.length < wanted; remaining--) {
       const square = withRole('span', 'gridcell');
       this.#drawn.push(drawn(square, cells[this.#squares.length]));
       this.#squares.push(square);
     }
-    this.#place(wanted);
+    this.#layOut(wanted);
     this.#rove(Math.min(this.#focused, Math.max(cells.length - 1, 0)));
-    if (left > 0) this.ariaBusy = null;
+    if (remaining > 0) this.ariaBusy = null;
     else waiting.add(this);
-    return left;
+    return remaining;
   }
 
   /** Puts the squares into lines as they fit. */
-  #place(wanted: number): void {
+  #layOut(wanted: number): void {
     const { size, gap } = sizeOf(wanted);
     this.style.setProperty('--size', `${size}px`);
     this.style.setProperty('--gap', `${gap}px`);

@@ -70,7 +70,7 @@ const IDS: Record<string, string> = {
 export function idOf({ kind, namespace, name }: ObjectRef): string | null {
   const first = IDS[kind];
   if (first === undefined) return null;
-  return [first, namespace, name].filter((word) => word !== null && word !== '').join('/');
+  return [first, namespace, name].filter((part) => part !== null && part !== '').join('/');
 }
 
 function decoded(text: string): string {

@@ -1,5 +1,5 @@
 import type { OwnerCard, Revision, VmCell, VmState } from '../../contract/fleet.ts';
-import { STATES } from './words.ts';
+import { STATES } from './labels.ts';
 
 /** From so many VMs on, a card has a bar in place of squares, and its page has pages. */
 export const MOST_SQUARES = 500;
@@ -27,13 +27,13 @@ export const revisionName = ({ number, hash }: Revision): string => (number === 
 export function rowsOf(card: OwnerCard, cells: readonly VmCell[]): Row[] {
   const replicas = cells.filter(([, , , role]) => role === undefined);
   const missing = Math.max(0, card.desired - card.current);
-  const apart = [
-    ...apartRow('extra', 'extra', cells, EXTRA, 0),
-    ...apartRow('standby', 'standby', cells, STANDBY, card.standbyWanted),
+  const roleRows = [
+    ...roleRow('extra', 'extra', cells, EXTRA, 0),
+    ...roleRow('standby', 'standby', cells, STANDBY, card.standbyWanted),
   ];
   if (card.revisions.length < 2) {
-    const label = apart.length === 0 ? '' : 'replicas';
-    return [{ id: 'all', label, cells: replicas, missing }, ...apart];
+    const label = roleRows.length === 0 ? '' : 'replicas';
+    return [{ id: 'all', label, cells: replicas, missing }, ...roleRows];
   }
   const [target, ...others] = card.revisions;
   const old = others.map((revision, index) => ({
@@ -52,11 +52,11 @@ export function rowsOf(card: OwnerCard, cells: readonly VmCell[]): Row[] {
     },
     ...old.filter((row, index) => index === 0 || row.cells.length > 0),
     ...(rest.length === 0 ? [] : [{ id: 'other', label: 'other', cells: rest, missing: 0 }]),
-    ...apart,
+    ...roleRows,
   ];
 }
 
-function apartRow(id: string, label: string, cells: readonly VmCell[], role: 1 | 2, wanted: number): Row[] {
+function roleRow(id: string, label: string, cells: readonly VmCell[], role: 1 | 2, wanted: number): Row[] {
   const its = cells.filter((cell) => cell[3] === role);
   const missing = Math.max(0, wanted - its.length);
   return its.length + missing === 0 ? [] : [{ id, label, cells: its, missing }];
@@ -65,7 +65,7 @@ function apartRow(id: string, label: string, cells: readonly VmCell[], role: 1 |
 /** A part of a proportional bar. */
 interface Segment {
   state: VmState | 'missing';
-  word: string;
+  label: string;
   count: number;
 }
 
@@ -76,10 +76,10 @@ export type Counted = Pick<OwnerCard, 'counts' | 'desired' | 'current'>;
 export function segmentsOf({ counts, desired, current }: Counted): Segment[] {
   const states = (Object.keys(STATES) as VmState[]).map((state) => ({
     state,
-    word: STATES[state],
+    label: STATES[state],
     count: counts[state] ?? 0,
   }));
-  const missing: Segment = { state: 'missing', word: 'missing', count: Math.max(0, desired - current) };
+  const missing: Segment = { state: 'missing', label: 'missing', count: Math.max(0, desired - current) };
   return [...states, missing].filter(({ count }) => count > 0);
 }
 
@@ -88,11 +88,11 @@ export function pageOf(rows: readonly Row[], page: number, size = MOST_SQUARES):
   const total = rows.reduce((sum, row) => sum + row.cells.length, 0);
   const pages = Math.max(1, Math.ceil(total / size));
   let from = (Math.min(Math.max(page, 1), pages) - 1) * size;
-  let room = size;
+  let remaining = size;
   const shown = rows.map((row) => {
-    const cells = row.cells.slice(from, from + room);
+    const cells = row.cells.slice(from, from + remaining);
     from = Math.max(0, from - row.cells.length);
-    room -= cells.length;
+    remaining -= cells.length;
     return { ...row, cells, missing: pages === 1 ? row.missing : 0 };
   });
   return { rows: shown.filter(({ cells, missing }) => cells.length + missing > 0), pages };

@@ -20,7 +20,7 @@ export interface Confirmation {
 }
 
 /** What came of an action. */
-type Told = Extract<ActionResult, { ok: true }>;
+type ActionSuccess = Extract<ActionResult, { ok: true }>;
 
 /** What this tab shows, and what the user does in it. */
 export class Page {
@@ -28,7 +28,7 @@ export class Page {
   readonly loader: Loader;
   route: Route = routeOf(location.hash);
   confirmation: Confirmation | null = null;
-  told: Told | null = null;
+  result: ActionSuccess | null = null;
   readonly #draw: () => void;
 
   constructor(draw: () => void) {
@@ -44,14 +44,14 @@ export class Page {
   /** Shows what the address says. */
   follow(): void {
     this.route = routeOf(location.hash);
-    this.told = null;
+    this.result = null;
     this.loader.clear();
     this.#draw();
   }
 
   open(confirmation: Pick<Confirmation, 'action' | 'about' | 'vms' | 'gitOps'>): void {
     this.confirmation = { ...confirmation, isSent: false, refused: null };
-    this.told = null;
+    this.result = null;
     this.#draw();
   }
 
@@ -61,7 +61,7 @@ export class Page {
   }
 
   forget(): void {
-    this.told = null;
+    this.result = null;
     this.#draw();
   }
 
@@ -75,7 +75,7 @@ export class Page {
     const result = await posted({ action: action.name, about, ...(vms.length === 0 ? {} : { vms }), ...given });
     if (result.ok) {
       this.confirmation = null;
-      this.told = result;
+      this.result = result;
     } else if (this.confirmation !== null)
       this.confirmation = { ...confirmation, isSent: false, refused: result.sentence };
     this.loader.refresh(Date.now(), { evenIfFresh: true });

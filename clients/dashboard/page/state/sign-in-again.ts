@@ -8,7 +8,7 @@ export function signInAgain(): void {
 
 /** Shows the view that was left to sign in: a sign-in elsewhere drops what its address has after `#`. */
 export function comeBack(): void {
-  const left = sessionStorage.getItem(KEY);
+  const saved = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
-  if (left !== null && location.hash === '') history.replaceState(null, '', left);
+  if (saved !== null && location.hash === '') history.replaceState(null, '', saved);
 }

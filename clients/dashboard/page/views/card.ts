@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OwnerCard } from '../../contract/fleet.ts';
 import { actionButtons } from '../parts/buttons.ts';
+import { kindLabel } from '../pure/labels.ts';
 import { hrefOf, refOf } from '../pure/route.ts';
 import { MOST_SQUARES, rowsOf } from '../pure/rows.ts';
-import { kindWord } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { barView, squaresView } from './members.ts';
 import { stateView } from './state.ts';
@@ -15,8 +15,8 @@ export function cardView(page: Page, card: OwnerCard): TemplateResult {
   return html`<article class="card" aria-labelledby=${`card-${id}`}>
     <header>
       <h3 id=${`card-${id}`}><a href=${hrefOf(id)}>${title}</a></h3>
-      <p class="place">${name === '' ? '' : `${namespace} · `}${kindWord(kind)}${gitOpsBadge(card)}</p>
-      ${readyWords(card)}
+      <p class="place">${name === '' ? '' : `${namespace} · `}${kindLabel(kind)}${gitOpsBadge(card)}</p>
+      ${readyView(card)}
     </header>
     ${membersOf(page, card)} ${stateView(card)}
     ${kind === null ? nothing : actionButtons(page, card.actions, subjectOf(card))}
@@ -34,7 +34,7 @@ export const gitOpsBadge = ({ gitOps }: OwnerCard): TemplateResult | typeof noth
       >`;
 
 /** How many of the wanted members are ready. */
-export function readyWords({ desired, ready, isDeleting, kind, current }: OwnerCard): TemplateResult {
+export function readyView({ desired, ready, isDeleting, kind, current }: OwnerCard): TemplateResult {
   const of = kind === null ? current : desired;
   const tone = ready >= of && !isDeleting ? 'good' : 'warn';
   return html`<p class="ready ${tone}">

@@ -6,18 +6,18 @@ import { actionButtons } from '../parts/buttons.ts';
 import { nodePath } from '../parts/drain-outlook.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { tableView } from '../parts/table.ts';
+import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
-import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 
 /** Whether VMs are to leave it. */
-export const isLeft = ({ isDrained, toEvacuate }: DrainCard): boolean => isDrained || toEvacuate > 0;
+export const isDraining = ({ isDrained, toEvacuate }: DrainCard): boolean => isDrained || toEvacuate > 0;
 
 /** Nodes that VMs are to leave, then all others that have some. */
 export function drainsView(page: Page): TemplateResult {
   const { fleet } = page.client;
   const all = [...fleet.items.drains.values()].sort((a, b) => a.id.localeCompare(b.id));
-  const [drained, others] = [all.filter(isLeft), all.filter((card) => !isLeft(card))];
+  const [drained, others] = [all.filter(isDraining), all.filter((card) => !isDraining(card))];
   const none = fleet.isSynced ? 'No node is drained.' : 'Loading…';
   return html`<h1 tabindex="-1">Drains</h1>
     ${drained.length === 0 ? html`<p class="empty">${none}</p>` : nodeList(page, drained)}
@@ -39,7 +39,7 @@ const nodeList = (page: Page, cards: readonly DrainCard[]): TemplateResult =>
       (card) =>
         html`<li>
           <p class="name"><a href=${hrefOf(card.id)}>${card.node}</a></p>
-          ${isLeft(card) ? html`<p>${leftWords(card)}</p>` : html`<p>${counted(card.left, 'VM')}</p>`}
+          ${isDraining(card) ? html`<p>${formatRemaining(card)}</p>` : html`<p>${counted(card.remaining, 'VM')}</p>`}
           ${actionButtons(page, card.actions, subjectOf(card.node))}
         </li>`,
     )}
@@ -47,10 +47,10 @@ const nodeList = (page: Page, cards: readonly DrainCard[]): TemplateResult =>
 
 const subjectOf = (node: string) => ({ about: { kind: 'Node', namespace: null, name: node } });
 
-function leftWords({ left, migrating, toEvacuate, isDrained }: DrainCard): string {
-  if (left === 0) return 'no VM is left on it';
+function formatRemaining({ remaining, migrating, toEvacuate, isDrained }: DrainCard): string {
+  if (remaining === 0) return 'no VM is left on it';
   const cordon = isDrained ? '' : ', not cordoned';
-  return `${counted(left, 'VM')} left: ${toEvacuate} asked to leave, ${migrating} migrating${cordon}`;
+  return `${counted(remaining, 'VM')} left: ${toEvacuate} asked to leave, ${migrating} migrating${cordon}`;
 }
 
 /** What is left on a node, and what each VM waits for. */
@@ -64,7 +64,7 @@ export function nodeView(page: Page, name: string): TemplateResult {
       <p class="place">node${card?.isDrained === true ? ', drained' : ''}${reason === null ? '' : `: ${reason}`}</p>
     </header>
     ${actionButtons(page, card?.actions ?? [], subjectOf(name), true)}
-    ${card !== undefined && isLeft(card) ? html`<p>${leftWords(card)}</p>` : nothing}`;
+    ${card !== undefined && isDraining(card) ? html`<p>${formatRemaining(card)}</p>` : nothing}`;
   return html`${head}
   ${loadedView(loaded, ({ items }) => (items.length === 0 ? html`<p class="empty">No VM is on it.</p>` : tableOf(items)))}`;
 }

@@ -2,9 +2,9 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { OwnerCard } from '../../contract/fleet.ts';
 import { inTime } from '../parts/in-time.ts';
+import { counted } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { summaryOf } from '../pure/summary.ts';
-import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { cardView } from './card.ts';
 import { barView } from './members.ts';
@@ -16,14 +16,14 @@ type FleetRoute = Extract<Route, { view: 'fleet' }>;
 export function fleetView(page: Page, route: FleetRoute): TemplateResult {
   const { fleet } = page.client;
   const all = [...fleet.items.cards.values()];
-  const cards = all.filter((card) => isWanted(card, route)).sort(byPlace);
+  const cards = all.filter((card) => isWanted(card, route)).sort(bySortKey);
   return html`${needsView(page)}
     <section class="fleet" aria-labelledby="fleet-title">
       <header>
         <h2 id="fleet-title">Fleet</h2>
         ${filters(all, route)}
       </header>
-      ${all.length === 0 ? emptyWords(page) : summary(cards)}
+      ${all.length === 0 ? emptyView(page) : summary(cards)}
       ${all.length > 0 && cards.length === 0 ? html`<p class="empty">Nothing matches. <a href="#/">Show all</a></p>` : nothing}
       <div class="cards">
         ${repeat(
@@ -35,23 +35,21 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
     </section>`;
 }
 
-function emptyWords({ client }: Page): TemplateResult | typeof nothing {
+function emptyView({ client }: Page): TemplateResult | typeof nothing {
   if (!client.fleet.isSynced) return nothing;
-  return html`<p class="empty">
-    There is no pool yet, and no set. Make one: <code>drover apply -f examples/pool.yaml</code>
-  </p>`;
+  return html`<p class="empty">No pools or sets yet. Create one: <code>drover apply -f examples/pool.yaml</code></p>`;
 }
 
 const isWanted = ({ namespace, name }: OwnerCard, { find, namespace: wanted }: FleetRoute): boolean =>
   (wanted === '' || namespace === wanted) && `${namespace}/${name}`.toLowerCase().includes(find.toLowerCase());
 
 /** What has an owner before what has none; then by namespace and name, so that no card moves by itself. */
-function byPlace(one: OwnerCard, other: OwnerCard): number {
-  const [a, b] = [placeOf(one), placeOf(other)];
+function bySortKey(one: OwnerCard, other: OwnerCard): number {
+  const [a, b] = [sortKeyOf(one), sortKeyOf(other)];
   return a < b ? -1 : Number(a > b);
 }
 
-const placeOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
+const sortKeyOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
 
 /** What is looked for is in the address, so that it can be sent. */
 function go(params: { find: string; namespace: string }): void {

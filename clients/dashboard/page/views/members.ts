@@ -33,10 +33,10 @@ export function barView(card: Counted): TemplateResult {
 export function legendView(card: Counted): TemplateResult {
   return html`<ul class="legend">
     ${segmentsOf(card).map(
-      ({ state, word, count }) =>
+      ({ state, label, count }) =>
         html`<li>
           <i data-s=${state === 'missing' ? 'none' : state} aria-hidden="true"></i>
-          <b>${count.toLocaleString('en')}</b> ${word}
+          <b>${count.toLocaleString('en')}</b> ${label}
         </li>`,
     )}
   </ul>`;

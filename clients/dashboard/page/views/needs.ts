@@ -2,9 +2,9 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Need } from '../../contract/fleet.ts';
 import { actionButton } from '../parts/buttons.ts';
+import { counted } from '../pure/labels.ts';
 import { liveState } from '../pure/news.ts';
 import { hrefOf, idOf } from '../pure/route.ts';
-import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 
 /** What needs a person, the most urgent first: the beginning of the page. */

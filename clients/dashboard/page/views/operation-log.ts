@@ -3,8 +3,8 @@ import type { OperationCard } from '../../contract/fleet.ts';
 import type { LogEntry, OperationLog, Paged, ReportLine, TransitionReport } from '../../contract/requests.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { tableView } from '../parts/table.ts';
+import { counted } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
-import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { workflowLink } from './history.ts';
 import { pagesView } from './members.ts';
@@ -18,8 +18,8 @@ export function logView(
   route: OperationRoute,
 ): TemplateResult {
   const isReport = transition !== null && route.isReport;
-  const words = [namespace ?? '-', name, String(route.page), ...(route.find === '' ? [] : [route.find])];
-  const path = `/api/${isReport ? 'reports' : 'logs'}/${words.map(encodeURIComponent).join('/')}`;
+  const segments = [namespace ?? '-', name, String(route.page), ...(route.find === '' ? [] : [route.find])];
+  const path = `/api/${isReport ? 'reports' : 'logs'}/${segments.map(encodeURIComponent).join('/')}`;
   const loaded = page.loader.get<OperationLog | TransitionReport>(path);
   return html`<section aria-labelledby="log-title">
     <header>
@@ -59,10 +59,10 @@ function finder(route: OperationRoute, label: string): TemplateResult {
 }
 
 function linesOf(data: OperationLog | TransitionReport, route: OperationRoute, isReport: boolean): TemplateResult {
-  const { page, pages, count, remarks } = data;
+  const { page, pages, count, notes } = data;
   const none = route.find === '' ? 'Nothing was done to any VM yet.' : 'Nothing matches.';
   return html`${'temporalUrl' in data ? workflowLink(data.temporalUrl) : nothing}
-  ${remarks.map((remark) => html`<p class="note warn">${remark}</p>`)}
+  ${notes.map((note) => html`<p class="note warn">${note}</p>`)}
   ${pagesView(page, pages, (to) => hrefWith(route, to), counted(count, 'line'))}
   ${count === 0 ? html`<p class="empty">${none}</p>` : tableOf(data, isReport)}`;
 }

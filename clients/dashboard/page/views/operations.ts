@@ -3,12 +3,12 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import type { OperationCard } from '../../contract/fleet.ts';
 import { actionButtons, type Subject } from '../parts/buttons.ts';
 import { factsView } from '../parts/facts.ts';
+import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
-import { counted } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { logView, type OperationRoute } from './operation-log.ts';
 import { goneView } from './owner.ts';
-import { windowWords } from './state.ts';
+import { windowView } from './state.ts';
 
 const newestFirst = (a: OperationCard, b: OperationCard): number => b.createdAt.localeCompare(a.createdAt);
 
@@ -103,7 +103,7 @@ export function operationView(page: Page, route: OperationRoute): TemplateResult
       ['requested', html`by ${requestedBy}, <rel-time at=${createdAt}></rel-time>`],
       ['reason', reason],
       ['ended', endedAt === null ? null : html`<rel-time at=${endedAt}></rel-time>`],
-      ['windows', windows === null ? null : html`${windows.texts.join('; ')}: ${windowWords(windows)}`],
+      ['windows', windows === null ? null : html`${windows.texts.join('; ')}: ${windowView(windows)}`],
     ])}
     ${reportOf(one)} ${logView(page, one, route)}`;
 }

@@ -5,11 +5,11 @@ import { actionButtons } from '../parts/buttons.ts';
 import { inTime } from '../parts/in-time.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { tableView } from '../parts/table.ts';
+import { counted, kindLabel, STATES } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { MOST_SQUARES, pageOf, revisionName, rowsOf } from '../pure/rows.ts';
-import { counted, kindWord, STATES } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
-import { gitOpsBadge, readyWords, subjectOf } from './card.ts';
+import { gitOpsBadge, readyView, subjectOf } from './card.ts';
 import { historyView, workflowLink } from './history.ts';
 import { barView, legendView, pagesView, squaresView } from './members.ts';
 import { stateView } from './state.ts';
@@ -25,8 +25,8 @@ export function ownerView(page: Page, route: OwnerRoute): TemplateResult {
   return html`<nav class="crumbs" aria-label="Above"><a href="#/">Fleet</a> / ${namespace}</nav>
     <header class="head">
       <h1 tabindex="-1">${name === '' ? namespace : name}</h1>
-      <p class="place">${kindWord(kind)}${gitOpsBadge(card)}</p>
-      ${readyWords(card)}
+      <p class="place">${kindLabel(kind)}${gitOpsBadge(card)}</p>
+      ${readyView(card)}
     </header>
     ${kind === null ? nothing : actionButtons(page, card.actions, subjectOf(card), true)}
     <section aria-labelledby="vms-title">

@@ -7,14 +7,14 @@ import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
 import type { Page } from '../state/page.ts';
 import { signInAgain } from '../state/sign-in-again.ts';
-import { drainsView, isLeft, nodeView } from './drains.ts';
+import { drainsView, isDraining, nodeView } from './drains.ts';
 import { fleetView } from './fleet-view.ts';
 import { operationView, operationsView } from './operations.ts';
 import { ownerView } from './owner.ts';
 import { schedulesView } from './schedules.ts';
 import { vmView } from './vm.ts';
 
-const WORDS: Record<LiveState, string> = {
+const LIVE_LABELS: Record<LiveState, string> = {
   connecting: 'Connecting',
   loading: 'Loading',
   live: 'Live',
@@ -54,7 +54,7 @@ function top(page: Page): TemplateResult {
   const numbers: Record<string, number> = {
     Fleet: count,
     Operations: running,
-    Drains: [...page.client.fleet.items.drains.values()].filter(isLeft).length,
+    Drains: [...page.client.fleet.items.drains.values()].filter(isDraining).length,
   };
   return html`<header class="top">
     <a class="brand" href="#/"><img src="/page/styles/icon.svg" alt="" width="18" height="18" />drover</a>
@@ -75,7 +75,7 @@ function liveParts({ client }: Page): TemplateResult {
   const state = liveState(client);
   const isPaused = client.pausedAt !== null;
   const title = client.heardAt === null ? '' : `last change ${clockOf(client.heardAt)}`;
-  return html`<span class="pill" data-live=${state} title=${title}><i aria-hidden="true"></i>${WORDS[state]}</span
+  return html`<span class="pill" data-live=${state} title=${title}><i aria-hidden="true"></i>${LIVE_LABELS[state]}</span
     ><button
       type="button"
       class="quiet"
@@ -140,12 +140,12 @@ function banner({ client }: Page): TemplateResult | typeof nothing {
     case 'connecting':
     case 'loading':
     case 'live':
-      return session === null ? nothing : html`${session.unseen.map(withdrawnWords)}`;
+      return session === null ? nothing : html`${session.unseen.map(withdrawnView)}`;
   }
 }
 
 /** What the user could see before, and no longer can: what is shown of it is old. */
-const withdrawnWords = ({
+const withdrawnView = ({
   what,
   namespace,
   message,
@@ -197,7 +197,7 @@ function contentOf(page: Page, route: Route): TemplateResult {
     case 'node':
       return nodeView(page, route.name);
     case 'unknown':
-      return html`<h1 tabindex="-1">There is no such view</h1>
+      return html`<h1 tabindex="-1">Page not found</h1>
         <p><a href="#/">The whole fleet</a></p>`;
   }
 }

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Budget, Healing, OwnerCard, Rollout, Windows } from '../../contract/fleet.ts';
+import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
-import { counted } from '../pure/words.ts';
 
-const TAKEN_SHOWN = 3;
+const USES_SHOWN = 3;
 
 /** What happens to the VMs of a card, why, and until when. */
 export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateResult {
@@ -17,7 +17,7 @@ export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateRe
           <span>${sentence}${until === null ? nothing : html`; continues <rel-time at=${until}></rel-time>`}</span>
         </p>`,
     )}
-    ${budget === null || (budget.takenCount === 0 && !isWhole) ? nothing : budgetView(budget, card.namespace, isWhole)}
+    ${budget === null || (budget.useCount === 0 && !isWhole) ? nothing : budgetView(budget, card.namespace, isWhole)}
     ${windows === null ? nothing : windowsView(windows)}
     ${healing === null ? nothing : healingView(healing, card, isWhole)}
     ${conditions
@@ -82,14 +82,14 @@ const byLine = (
     >
   </p>`;
 
-const STEP_WORDS = { passed: 'passed', reached: 'reached, waits', ahead: 'ahead' };
+const STEP_LABELS = { passed: 'passed', reached: 'reached, waits', ahead: 'ahead' };
 
 function stepsView({ steps }: Rollout): TemplateResult {
   return html`<ol class="steps" aria-label="Steps of the rollout">
     ${steps.map(
       ({ to, then, state }) =>
         html`<li data-step=${state}>
-          <b>${to}</b> <span>${then}</span><span class="unseen">, ${STEP_WORDS[state]}</span>
+          <b>${to}</b> <span>${then}</span><span class="unseen">, ${STEP_LABELS[state]}</span>
         </li>`,
     )}
   </ol>`;
@@ -97,19 +97,19 @@ function stepsView({ steps }: Rollout): TemplateResult {
 
 /** Who holds the places, what for, and until when. */
 function budgetView(
-  { maxUnavailable, places, taken, takenCount }: Budget,
+  { maxUnavailable, limit, uses, useCount }: Budget,
   namespace: string,
   isWhole: boolean,
 ): TemplateResult {
-  const shown = taken.slice(0, isWhole ? undefined : TAKEN_SHOWN);
-  const more = takenCount - shown.length;
+  const shown = uses.slice(0, isWhole ? undefined : USES_SHOWN);
+  const more = useCount - shown.length;
   return html`<div class="line">
-    <span class="key ${takenCount >= places && takenCount > 0 ? 'warn' : ''}">budget</span>
+    <span class="key ${useCount >= limit && useCount > 0 ? 'warn' : ''}">budget</span>
     <div>
       <span class="places" aria-hidden="true"
-        >${Array.from({ length: Math.min(places, 12) }, (_, index) => html`<i class=${index < takenCount ? 'taken' : ''}></i>`)}</span
+        >${Array.from({ length: Math.min(limit, 12) }, (_, index) => html`<i class=${index < useCount ? 'taken' : ''}></i>`)}</span
       >
-      ${counted(takenCount, 'VM')} down or being worked on; ${counted(places, 'VM')} may be
+      ${counted(useCount, 'VM')} down or being worked on; ${counted(limit, 'VM')} may be
       <small>maxUnavailable ${maxUnavailable}</small>
       ${
         shown.length === 0
@@ -132,13 +132,13 @@ function budgetView(
 }
 
 /** Whether a window is open, and until when. */
-export const windowWords = ({ isOpen, until }: Windows): TemplateResult =>
+export const windowView = ({ isOpen, until }: Windows): TemplateResult =>
   html`${isOpen ? 'open' : 'closed'}${until === null ? nothing : html`, ${isOpen ? 'closes' : 'opens'} <rel-time at=${until}></rel-time>`}`;
 
 const windowsView = (windows: Windows): TemplateResult =>
   html`<p class="line">
     <span class="key ${windows.isOpen ? 'good' : ''}">window</span>
-    <span>${windowWords(windows)} <small>${windows.texts.join('; ')}</small></span>
+    <span>${windowView(windows)} <small>${windows.texts.join('; ')}</small></span>
   </p>`;
 
 function healingView(

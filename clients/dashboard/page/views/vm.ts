@@ -5,8 +5,8 @@ import { actionButtons } from '../parts/buttons.ts';
 import { factsView } from '../parts/facts.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { tableView } from '../parts/table.ts';
+import { STATES } from '../pure/labels.ts';
 import { hrefOf, refOf, type Route } from '../pure/route.ts';
-import { STATES } from '../pure/words.ts';
 import type { Page } from '../state/page.ts';
 import { historyView, workflowLink } from './history.ts';
 
@@ -59,13 +59,13 @@ function whyOf({ wait, explanation }: VmDetails): TemplateResult | typeof nothin
   return html`<section class="because" aria-labelledby="why-title">
     <h2 id="why-title">Why</h2>
     <ol>
-      ${wait === null ? nothing : html`<li>${waitWords(wait)}</li>`}
+      ${wait === null ? nothing : html`<li>${waitView(wait)}</li>`}
       ${explanation.map((sentence) => html`<li>${sentence}</li>`)}
     </ol>
   </section>`;
 }
 
-const waitWords = ({ sentence, since, isLate }: NonNullable<VmDetails['wait']>): TemplateResult =>
+const waitView = ({ sentence, since, isLate }: NonNullable<VmDetails['wait']>): TemplateResult =>
   html`${sentence}${since === null ? nothing : html`, for <rel-time at=${since} length></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
 
 /** What is asked for a VM is asked of its pool. */
@@ -85,7 +85,7 @@ function disksOf(disks: readonly Disk[]): TemplateResult | typeof nothing {
         <td class="num">${size ?? '–'}</td>
         <td>${storageClass ?? '–'}</td>
         <td>${phase ?? '–'}</td>
-        <td>${keptWord(isKept)}</td>
+        <td>${keptText(isKept)}</td>
       </tr>`,
   );
   const heads = ['Disk', 'Claim', 'Size', 'Class', 'Phase', 'When the VM leaves'];
@@ -95,7 +95,7 @@ function disksOf(disks: readonly Disk[]): TemplateResult | typeof nothing {
   </section>`;
 }
 
-function keptWord(isKept: boolean | null): string {
+function keptText(isKept: boolean | null): string {
   if (isKept === null) return '–';
   return isKept ? 'stays' : 'goes with it';
 }

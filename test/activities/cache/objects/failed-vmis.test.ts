@@ -9,27 +9,27 @@ const failed = (uid: string, endedAt: number | null) =>
 
 test("a VMI's end is the time of observation if KubeVirt reports none", () => {
   const vmis = new FailedVmis();
-  expect(vmis.note(failed('one', null), NOW)).toBe(true);
-  expect(vmis.note(failed('one', null), NOW + 5_000)).toBe(false);
+  expect(vmis.add(failed('one', null), NOW)).toBe(true);
+  expect(vmis.add(failed('one', null), NOW + 5_000)).toBe(false);
   expect(vmis.of(VM).map(({ endedAt }) => endedAt)).toEqual([NOW]);
 });
 
 test('a VMI ended when KubeVirt says so, however late the report arrives', () => {
   const vmis = new FailedVmis();
-  vmis.note(failed('one', NOW - 500), NOW);
+  vmis.add(failed('one', NOW - 500), NOW);
   expect(vmis.of(VM).map(({ endedAt }) => endedAt)).toEqual([NOW - 500]);
 });
 
 test('a failed VMI that never ran is ignored', () => {
   const vmis = new FailedVmis();
-  expect(vmis.note({ ...failed('one', null), runningSince: null }, NOW)).toBe(false);
+  expect(vmis.add({ ...failed('one', null), runningSince: null }, NOW)).toBe(false);
   expect(vmis.of(VM)).toEqual([]);
 });
 
 test('the VMIs of one VM are never those of another, even if they name its UID in another namespace', () => {
   const vmis = new FailedVmis();
   const forged = { ...failed('one', null), namespace: 'strangers', whyNotReady: 'a lie' };
-  vmis.note(forged, NOW);
+  vmis.add(forged, NOW);
   expect(vmis.of(VM)).toEqual([]);
   expect(vmis.reasonOf(VM)).toBeNull();
   expect(vmis.of({ ...VM, namespace: 'strangers' })).toHaveLength(1);

@@ -12,7 +12,7 @@ const namesIn = (fleet: Fleet): string[] => fleet.cellsOf(WEB).map(([name]) => n
 
 function aFleetOf(cells: VmCell[]): Fleet {
   const fleet = new Fleet();
-  for (const message of snapshotOf(cells)) fleet.take(message);
+  for (const message of snapshotOf(cells)) fleet.receive(message);
   return fleet;
 }
 
@@ -24,7 +24,7 @@ describe('the fleet that a tab knows', () => {
       ['api', 'R', 0],
     ]);
     expect(namesIn(fleet)).toEqual(['api', 'web-2', 'web-10']);
-    fleet.take({ type: 'delta', seq: 2, cells: { [WEB]: { set: [['web-9', 'S', 0]], gone: ['api'] } } });
+    fleet.receive({ type: 'delta', seq: 2, cells: { [WEB]: { set: [['web-9', 'S', 0]], gone: ['api'] } } });
     expect(namesIn(fleet)).toEqual(['web-2', 'web-9', 'web-10']);
   });
 
@@ -42,7 +42,11 @@ describe('the fleet that a tab knows', () => {
           const left = gone.map((number) => `web-${number}`).filter((name) => cells.every((cell) => cell[0] !== name));
           for (const cell of cells) known.set(cell[0], cell);
           for (const name of left) known.delete(name);
-          fleet.take({ type: 'delta', seq: index + 2, cells: { [WEB]: { set: cells, gone: left } } } satisfies Delta);
+          fleet.receive({
+            type: 'delta',
+            seq: index + 2,
+            cells: { [WEB]: { set: cells, gone: left } },
+          } satisfies Delta);
         }
         expect(fleet.cellsOf(WEB)).toEqual(aFleetOf([...known.values()]).cellsOf(WEB));
       }),
@@ -52,29 +56,29 @@ describe('the fleet that a tab knows', () => {
   test('keeps the VMs of a card while a new snapshot comes in, and only the new ones afterwards', () => {
     const fleet = aFleetOf(cellsOf('web', 'RRR'));
     const [session, snapshot, cells, synced] = snapshotOf(cellsOf('web', 'DD'));
-    for (const message of [session, snapshot]) fleet.take(message!);
+    for (const message of [session, snapshot]) fleet.receive(message!);
     expect({ names: namesIn(fleet), isSynced: fleet.isSynced }).toEqual({
       names: ['web-1', 'web-2', 'web-3'],
       isSynced: false,
     });
-    for (const message of [cells, synced]) fleet.take(message!);
+    for (const message of [cells, synced]) fleet.receive(message!);
     expect(fleet.cellsOf(WEB)).toEqual(cellsOf('web', 'DD'));
   });
 
   test('forgets VMs of which a new snapshot has none, and those of a card that is gone', () => {
     const fleet = aFleetOf(cellsOf('web', 'RRR'));
-    for (const message of snapshotOf([])) fleet.take(message);
-    fleet.take({ type: 'delta', seq: 2 });
+    for (const message of snapshotOf([])) fleet.receive(message);
+    fleet.receive({ type: 'delta', seq: 2 });
     expect(namesIn(fleet)).toEqual([]);
-    fleet.take({ type: 'delta', seq: 3, cells: { [WEB]: { set: cellsOf('web', 'R') } } });
-    fleet.take({ type: 'delta', seq: 4, cards: { gone: [WEB] } });
+    fleet.receive({ type: 'delta', seq: 3, cells: { [WEB]: { set: cellsOf('web', 'R') } } });
+    fleet.receive({ type: 'delta', seq: 4, cards: { gone: [WEB] } });
     expect({ names: namesIn(fleet), cards: fleet.items.cards.size }).toEqual({ names: [], cards: 0 });
   });
 
   test('is told to a tab that comes later as it is', () => {
     const fleet = aFleetOf(cellsOf('web', 'R'.repeat(2500)));
     const later = new Fleet();
-    for (const message of fleet.messages()) later.take(message);
+    for (const message of fleet.messages()) later.receive(message);
     expect(later.cellsOf(WEB)).toEqual(fleet.cellsOf(WEB));
     expect([...later.items.cards]).toEqual([...fleet.items.cards]);
     expect({ seq: later.seq, isSynced: later.isSynced }).toEqual({ seq: 1, isSynced: true });

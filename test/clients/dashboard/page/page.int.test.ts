@@ -366,7 +366,7 @@ test('the page of a VM leads to its workflow in Temporal, in a tab of its own', 
 describe('a button', () => {
   test('asks for a reason, warns if GitOps owns the object, and tells what came of it beside the object', async () => {
     const script = new Script(story, storyAnswers);
-    script.act = () => ({ ok: true, sentence: 'web is promoted to step 2 of 3', remarks: [] });
+    script.act = () => ({ ok: true, sentence: 'web is promoted to step 2 of 3', notes: [] });
     const { page } = await opened(script);
     await need(page).click();
     const dialog = page.getByRole('dialog', { name: 'Promote the rollout of web?' });

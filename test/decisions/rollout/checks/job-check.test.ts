@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CheckStatus, StepCheck } from '../../../../api/pool/pool.ts';
 import {
   afterLook,
-  leftJob,
+  staleJob,
   runOf,
   subjectOf,
   verdictOf,
@@ -120,7 +120,7 @@ describe('a check by a Job', () => {
   test('leaves its Job once nobody waits for that', () => {
     const check = after([RUNNING]);
     const left = (rollout: object): unknown =>
-      leftJob({ ...pool, status: { replicas: 1, check, rollout: { ...STATE, ...rollout } } });
+      staleJob({ ...pool, status: { replicas: 1, check, rollout: { ...STATE, ...rollout } } });
     expect(left({})).toBeNull();
     for (const rollout of [{ step: 1 }, { paused: { by: 'ann', at: at(NOW) } }, { revision: 'other' }])
       expect(left(rollout)).toEqual(JOB);

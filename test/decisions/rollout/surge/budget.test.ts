@@ -80,7 +80,7 @@ test('a run of restarts leaves as many serving, one VM after the other', () =>
       const taken = new Set<string>();
       for (const vm of [...new Set(chosen)].flatMap((index) => vms[index] ?? [])) {
         if (budget.whyNot(vm) !== null) continue;
-        budget.take(vm);
+        budget.charge(vm);
         taken.add(vm.name);
       }
       expect(serving(fleet, taken)).toBeGreaterThanOrEqual(Math.min(serving(fleet, new Set()), least(fleet)));

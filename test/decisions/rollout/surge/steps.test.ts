@@ -58,7 +58,7 @@ const gone = ({ steps }: PoolPlan) =>
   steps.flatMap((step) => (step.kind === 'delete' && step.because === 'Surge' ? step.vms.map(({ name }) => name) : []));
 const updated = ({ steps }: PoolPlan) =>
   steps.flatMap((step) => (step.kind === 'update' ? step.batch.vms.map(({ name }) => name) : []));
-const words = ({ rollout }: PoolPlan) => rollout.waits.map(({ words: one }) => one);
+const words = ({ rollout }: PoolPlan) => rollout.waits.map(({ message: one }) => one);
 
 describe('a surge', () => {
   test('makes extra VMs before any VM goes down, and the first goes down once one is available', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
-import { roomToStep } from '../../../../decisions/rollout/turns/on-record.ts';
+import { remainingToStep } from '../../../../decisions/rollout/turns/on-record.ts';
 import {
   recheckMigration,
   recheckVm,
@@ -45,7 +45,7 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
     deleted ? { deletionTimestamp: at(NOW) } : {},
   );
   return {
-    held: held(old(1)),
+    item: held(old(1)),
     revision: NEW,
     rollout: NEW,
     startedAt: NOW,
@@ -63,7 +63,7 @@ const restart = { need: 'act', writes: true, restarts: { revision: OLD }, disrup
 
 describe('a VM of the revision is corrected', () => {
   const right = {
-    held: { ...held(old(1)), from: NEW, setsRight: true as const },
+    item: { ...held(old(1)), from: NEW, setsRight: true as const },
     vm: fresh(1),
     vmi: { revision: NEW },
   };
@@ -84,7 +84,7 @@ describe('a VM of the revision is corrected', () => {
   });
 
   test('later if that would now change its VMI, for which it has no claim', () => {
-    const write = { ...right, held: { ...right.held, act: 'write' as const, runs: true as const } };
+    const write = { ...right, item: { ...right.item, act: 'write' as const, runs: true as const } };
     expect(take({ ...write, correction: 'Live' })).toEqual(later('it has changed meanwhile'));
     expect(take({ ...write, correction: 'None' })).toMatchObject({ need: 'act', writes: true, disrupts: false });
   });
@@ -106,7 +106,7 @@ describe('the recheck of a VM', () => {
     // KubeVirt is migrating the VM for the change that was written before.
     expect(
       take({
-        held: held(old(1), 'live'),
+        item: held(old(1), 'live'),
         vm: fresh(1),
         vmi: { revision: OLD, migration: { name: 'm', phase: 'Running', createdAt: 0 } },
       }),
@@ -116,7 +116,7 @@ describe('the recheck of a VM', () => {
   });
 
   test('lets its VMI be labelled if that is all that is left', () => {
-    expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
+    expect(take({ item: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
       need: 'act',
       writes: false,
       restarts: null,
@@ -130,23 +130,23 @@ describe('the recheck of a VM', () => {
     expect(take({ vmi: { deleting: true } })).toEqual(written);
     expect(take({ vm: old(1, HALTED), vmi: null })).toEqual(written);
     expect(take({ vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write'), vmi: null })).toEqual(written);
+    expect(take({ item: held(old(1), 'write'), vmi: null })).toEqual(written);
   });
 
   test('lets it only be written to if its VMI ran in the plan; a VM that runs only by now might be stopped or changed', () => {
     const written = { need: 'act', writes: true, restarts: null, disrupts: false };
-    expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write') })).toEqual(later('it now runs'));
+    expect(take({ item: held(old(1), 'write', { runs: true }) })).toEqual(written);
+    expect(take({ item: held(old(1), 'write') })).toEqual(later('it now runs'));
     // Its owner has stopped it meanwhile, and the VMI is ending by itself.
-    expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
+    expect(take({ item: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
+    expect(take({ item: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
       later('it now runs'),
     );
   });
 
   test('requires a claim for a live change or a replacement', () => {
-    expect(take({ held: held(old(1), 'live') })).toEqual({ need: 'act', writes: true, restarts: null, disrupts: true });
-    expect(take({ held: held(old(1), 'replace') })).toEqual({
+    expect(take({ item: held(old(1), 'live') })).toEqual({ need: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ item: held(old(1), 'replace') })).toEqual({
       need: 'act',
       writes: true,
       restarts: null,
@@ -191,7 +191,7 @@ test('leaves a VM of a newer revision to the batch of that revision', () => {
   expect(take({ vm: newer })).toEqual(later('its spec now has revision newer'));
   expect(take({ vm: newer, vmi: null })).toEqual(later('its spec now has revision newer'));
   expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec now has revision unknown'));
-  expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
+  expect(take({ item: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
     need: 'act',
     writes: true,
   });
@@ -240,7 +240,7 @@ describe('the rollout has changed since the plan', () => {
 
   test('lets an undo continue until it is stopped itself', () => {
     const back = {
-      held: held(fresh(1), 'restart', { from: NEW }),
+      item: held(fresh(1), 'restart', { from: NEW }),
       revision: OLD,
       rollout: NEW,
       vm: fresh(1),
@@ -269,7 +269,7 @@ describe('the number of replicas that may get the revision before the next step'
     rolled: Partial<RolloutStatus>,
     { vms = [fresh(1), old(2), old(3)], status = {}, onTheirWay = [] as string[] } = {},
   ) =>
-    roomToStep({
+    remainingToStep({
       ...inputOf({ spec: { rollout: { steps } }, rolled }),
       pool: {
         ...inputOf({ spec: { rollout: { steps } }, rolled }).pool!,
@@ -301,7 +301,7 @@ describe('a VMI that is to restart for what it has read', () => {
   const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
   const asked = { rollout: { onConfigChange: 'Restart' } } as const;
   const taken = (uid: string, spec: Partial<PoolSpec> = asked): Recheck =>
-    take({ held: it, vm: fresh(1), vmi: { uid }, spec });
+    take({ item: it, vm: fresh(1), vmi: { uid }, spec });
 
   test('restarts, and is known by its UID: any other VMI has restarted since', () => {
     expect(taken('the old one')).toMatchObject({ need: 'act', writes: false, restarts: { uid: 'the old one' } });
@@ -331,7 +331,7 @@ describe('a VMI that is to get a new pod by a migration', () => {
   const moved = (fields: Fields = {}) =>
     recheckMigration(
       inputOf({
-        held: held(old(1), 'migrate', { from: NEW, migration }),
+        item: held(old(1), 'migrate', { from: NEW, migration }),
         vm: fresh(1),
         spec,
         ...fields,
@@ -360,7 +360,7 @@ describe('a VMI that is to get a new pod by a migration', () => {
 
 test('a VMI of the revision restarts for its pod only if the pool restarts VMs for that', () => {
   const forPod = {
-    held: held(old(1), 'restart', { from: NEW, vmi: 'uid-of-vmi' }),
+    item: held(old(1), 'restart', { from: NEW, vmi: 'uid-of-vmi' }),
     vm: fresh(1),
     vmi: { uid: 'uid-of-vmi', revision: NEW },
   };

@@ -78,7 +78,9 @@ describe('a scale-out', () => {
     expect(created(out([stopped(2, { state: 'DataVolumeError' })]))).toEqual([3]);
     expect(
       created(
-        out([stopped(2)], { backoffs: backoffFor('FailedPromote', { refused: { names: ['web-2'], isHeld: true } }) }),
+        out([stopped(2)], {
+          backoffs: backoffFor('FailedPromote', { refused: { names: ['web-2'], isDelayed: true } }),
+        }),
       ),
     ).toEqual([3]);
   });
@@ -91,13 +93,13 @@ describe('a scale-out', () => {
   });
 
   test('takes the next standby VM, or creates one, when a promotion has failed', () => {
-    const refused = { names: ['web-2'], isHeld: true };
+    const refused = { names: ['web-2'], isDelayed: true };
     const next = out([running(2), running(3)], { backoffs: failed('FailedPromote', { refused }) });
     expect([promoted(next), created(next)]).toEqual([['web-3'], []]);
     const none = out([running(2)], { backoffs: failed('FailedPromote', { refused }) });
     expect([promoted(none), created(none)]).toEqual([[], [3]]);
     const again = out([running(2), running(3)], {
-      backoffs: backoffFor('FailedPromote', { refused: { ...refused, isHeld: false } }),
+      backoffs: backoffFor('FailedPromote', { refused: { ...refused, isDelayed: false } }),
     });
     expect(promoted(again)).toEqual(['web-3']);
   });
@@ -142,7 +144,7 @@ describe('a standby VM', () => {
   });
 
   test('is still reported if it cannot be paused, and is tried again after the delay alone', () => {
-    const backoffs = failed('FailedStandby', { refused: { names: ['web-2'], isHeld: true } });
+    const backoffs = failed('FailedStandby', { refused: { names: ['web-2'], isDelayed: true } });
     const pool = wanting(1, 1, {}, 'Paused');
     const refused = plan(pool, [aVm('web-1'), running(2)], { backoffs });
     expect([refused.failures, settled(refused)]).toEqual([[aFailure('FailedStandby')], {}]);

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
-import { changesOf } from '../../../../decisions/changes/note.ts';
+import { changesOf } from '../../../../decisions/changes/change-record.ts';
 import { refuseFor } from '../../refusals/refuse.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import { begin, ended, losesWorker, MINUTE, type Stage, type Stories } from '../story.ts';

@@ -4,20 +4,20 @@ import { VirtualMachines } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { Place } from '../disruption-budget/in-place.ts';
+import type { Claim } from '../disruption-budget/claim.ts';
 
 /**
  * Throws a conflict if the VM has left its owner, or is to be left alone, since it was looked at: what ends or moves a
  * VMI takes no precondition on its VM, and a cache, or the wait for a place in the budget, may be seconds behind.
  * Makes no call if the VM was read or written in this place.
  */
-export async function refuseLeft(client: KubeClient, vm: VmView, { seen }: Place): Promise<void> {
+export async function refuseChanged(client: KubeClient, vm: VmView, { seen }: Claim): Promise<void> {
   if (seen === vm.resourceVersion) return;
   const { namespace, name } = vm;
   const now = await ignoreNotFound(client.getMetadata(VirtualMachines, { namespace, name }));
   const { uid, annotations, deletionTimestamp } = now?.metadata ?? {};
   const isSame = uid === vm.uid && (now && controllerOf(now)?.uid) === vm.owner?.uid;
-  const isLeft = annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true' && !vm.optedOut;
-  if (!isSame || isLeft || (deletionTimestamp !== undefined && !vm.deleting))
+  const hasOptedOut = annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true' && !vm.optedOut;
+  if (!isSame || hasOptedOut || (deletionTimestamp !== undefined && !vm.deleting))
     throw new ActRefused('Conflict', 'it has just left its pool, or has just opted out');
 }

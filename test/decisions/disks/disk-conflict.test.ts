@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-holder.ts';
-import { keptDiskMark } from '../../../decisions/template/kept-disk.ts';
+import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-conflict.ts';
+import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
 const heldBy = (found: Partial<HolderInput>, number: number | null = 2) =>
@@ -19,7 +19,7 @@ const owned = (kind: string, name: string, uid = `uid-of-${name}`) => ({
 });
 const claimOfVolume = owned('DataVolume', 'root-2');
 const kept = (poolUid: string, number: number) => ({
-  metadata: keptDiskMark({
+  metadata: keptDiskMetadata({
     pool: 'web',
     poolUid,
     number,

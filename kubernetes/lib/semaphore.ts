@@ -2,16 +2,16 @@
  * A limited number of places, given in the order in which they were asked for. A caller that gives up while it waits
  * leaves the queue, and nothing was begun for it.
  */
-export class Places {
+export class Semaphore {
   #free: number;
   readonly #queue = new Set<() => void>();
 
-  constructor(places: number) {
-    this.#free = places;
+  constructor(permits: number) {
+    this.#free = permits;
   }
 
   /** Takes a free place now, if there is one. */
-  tryTake(): boolean {
+  tryAcquire(): boolean {
     if (this.#free === 0) return false;
     this.#free--;
     return true;
@@ -22,19 +22,19 @@ export class Places {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const giveUp = (): void => {
-        this.#queue.delete(take);
+        this.#queue.delete(acquire);
         reject(signal!.reason as Error);
       };
-      const take = (): void => {
+      const acquire = (): void => {
         signal?.removeEventListener('abort', giveUp);
         resolve();
       };
-      this.#queue.add(take);
+      this.#queue.add(acquire);
       signal?.addEventListener('abort', giveUp, { once: true });
     });
   }
 
-  giveBack(): void {
+  release(): void {
     const [next] = this.#queue;
     if (next === undefined) {
       this.#free++;

@@ -18,7 +18,7 @@ export const STATES: Record<VmState, string> = {
   F: 'failing',
 };
 
-interface ActionWords {
+interface ActionTexts {
   label: string;
   /** The question of the dialog; `NAME` stands for the object. */
   title: string;
@@ -26,7 +26,7 @@ interface ActionWords {
   effect: string;
 }
 
-export const ACTIONS: Record<ActionName, ActionWords> = {
+export const ACTIONS: Record<ActionName, ActionTexts> = {
   'rollout.pause': {
     label: 'Pause',
     title: 'Pause the rollout of NAME?',
@@ -51,7 +51,7 @@ export const ACTIONS: Record<ActionName, ActionWords> = {
   'heal.pause': {
     label: 'Pause healing',
     title: 'Pause the healing of NAME?',
-    effect: 'VMs that fail are left as they are.',
+    effect: 'VMs that fail are not replaced.',
   },
   'heal.resume': {
     label: 'Resume healing',
@@ -112,7 +112,7 @@ const KINDS: Record<string, string> = {
 };
 
 /** What users call a card of this kind. */
-export const kindWord = (kind: string | null): string =>
+export const kindLabel = (kind: string | null): string =>
   kind === null ? 'VMs without an owner' : (KINDS[kind] ?? kind);
 
 /** `1 VM`, `3 VMs`. */

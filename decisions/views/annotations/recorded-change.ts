@@ -9,7 +9,7 @@ import { anyText, object, oneOf, optional, readOrNull } from '../../lib/payload-
 export type ChangeNeed = 'Nothing' | 'Live' | 'Start' | 'Restart';
 
 /** The operation that changed a VM, and what the change needs. */
-export interface NotedChange {
+export interface RecordedChange {
   /** UID of the operation: a worker that continues it knows that this VM is done, even if a user has undone it. */
   id: string;
   /** Name of the operation. */
@@ -21,7 +21,7 @@ export interface NotedChange {
   kept?: string;
 }
 
-export const NOTED = object<NotedChange>({
+export const RECORDED_CHANGE = object<RecordedChange>({
   id: anyText,
   operation: anyText,
   need: oneOf({ Nothing: true, Live: true, Start: true, Restart: true }),
@@ -30,9 +30,9 @@ export const NOTED = object<NotedChange>({
 });
 
 /** Reads of CHANGES_ANNOTATION what is kept of each VM, the newest first. */
-export function notedChanges(annotations: Readonly<Record<string, string>> | undefined): readonly NotedChange[] {
-  const notes = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
-  return Array.isArray(notes) ? notes.flatMap((note) => readOrNull(note, NOTED) ?? []) : NONE;
+export function recordedChanges(annotations: Readonly<Record<string, string>> | undefined): readonly RecordedChange[] {
+  const records = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
+  return Array.isArray(records) ? records.flatMap((record) => readOrNull(record, RECORDED_CHANGE) ?? []) : NONE;
 }
 
-const NONE: readonly NotedChange[] = [];
+const NONE: readonly RecordedChange[] = [];

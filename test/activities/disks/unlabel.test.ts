@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { keptDiskMark, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { STATE_CLAIM_LABEL } from '../../../decisions/template/vm-state.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { keyOf, SHOP, targetOf, World } from '../forged/world.ts';
@@ -11,7 +11,7 @@ async function unmarked(disk: string | null, labels = {}, change = (_world: Worl
   const world = new World();
   const pool = world.pool('web', disk === null ? { template: aTemplate() } : { template: aTemplate({ disk }) });
   const vm = world.vm(pool, 1);
-  const mark = keptDiskMark({
+  const mark = keptDiskMetadata({
     pool: 'web',
     poolUid: pool.metadata.uid,
     number: 1,
@@ -27,7 +27,7 @@ async function unmarked(disk: string | null, labels = {}, change = (_world: Worl
   const claim = world.server.create(PersistentVolumeClaims, { metadata });
   change(world, vm);
   await world.start();
-  await world.written('unmarkKeptDisks', [keyOf(pool), [targetOf(claim)]]);
+  await world.written('unlabelKeptDisks', [keyOf(pool), [targetOf(claim)]]);
   const now = world.server.get(PersistentVolumeClaims, claim.metadata);
   return { came: world.answer, isKept: keptDiskOf(now.metadata) !== null };
 }
@@ -41,7 +41,7 @@ describe('the label of a kept disk', () => {
   });
 
   test('stays while the VM does not use the disk, or is gone', async () => {
-    expect(await unmarked(null)).toEqual({ came: 'left', isKept: true });
-    expect(await unmarked('root', {}, gone)).toEqual({ came: 'left', isKept: true });
+    expect(await unmarked(null)).toEqual({ came: 'skipped', isKept: true });
+    expect(await unmarked('root', {}, gone)).toEqual({ came: 'skipped', isKept: true });
   });
 });

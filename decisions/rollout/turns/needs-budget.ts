@@ -4,5 +4,5 @@ import { isRegular, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 
 /** Whether a VM of a batch must wait for the budget: others go down without a loss of service. */
-export const needsRoom = ({ act }: Pick<BatchVm, 'act'>, vm: VmView, vmi: VmiView | undefined): boolean =>
+export const needsBudget = ({ act }: Pick<BatchVm, 'act'>, vm: VmView, vmi: VmiView | undefined): boolean =>
   act !== 'write' && isRegular(vm) && !isDown(vm, vmi);

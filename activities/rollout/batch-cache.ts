@@ -1,4 +1,4 @@
-import type { Batch, BatchVm, ToldBatch } from '../../decisions/owners/batch.ts';
+import type { Batch, BatchVm, BatchInput } from '../../decisions/owners/batch.ts';
 
 const RUNS_KEPT = 500;
 
@@ -7,12 +7,12 @@ const RUNS_KEPT = 500;
  * batch has begun, and with no other. A worker keeps the input of each local activity until the run of its workflow
  * ends: with 250 VMs in each of hundreds of plans, that would be many megabytes for each pool.
  */
-export class ToldBatches {
+export class BatchCache {
   /** By run, the run that was asked about last at the end; then by batch. */
   readonly #byRun = new Map<string, Map<string, BatchVm[]>>();
 
   /** Returns the batches with their VMs; null if this worker does not know the VMs of one. */
-  of(run: string, batches: readonly ToldBatch[]): Batch[] | null {
+  of(run: string, batches: readonly BatchInput[]): Batch[] | null {
     const before = this.#byRun.get(run);
     this.#byRun.delete(run);
     const whole = batches.flatMap((batch) => {
@@ -29,4 +29,4 @@ export class ToldBatches {
  * With the moment: when Temporal is put back, a run may begin another batch of the same number; and a batch that has
  * said what became of some of its VMs has fewer.
  */
-const keyOf = ({ n, revision, startedAt, heardAt }: ToldBatch): string => `${n} ${revision} ${startedAt} ${heardAt}`;
+const keyOf = ({ n, revision, startedAt, heardAt }: BatchInput): string => `${n} ${revision} ${startedAt} ${heardAt}`;

@@ -14,7 +14,7 @@ import {
  * Noted on a VM before it is started, stopped, restarted or migrated: a worker that continues the operation learns from
  * it that this was done, even if a user has undone it since.
  */
-export interface PowerNote {
+export interface PowerRecord {
   /** What it is done for: the UID of an operation, or the ID of a machine type transition. */
   by: string;
   /** Which call of a transition's activity has acted: what it has told of is over for the next. */
@@ -35,7 +35,7 @@ export interface PowerNote {
   notReadySince: number | null;
 }
 
-const POWER_NOTE = object<PowerNote>({
+const POWER_RECORD = object<PowerRecord>({
   by: anyText,
   turn: optional(number),
   since: number,
@@ -49,5 +49,5 @@ const POWER_NOTE = object<PowerNote>({
 });
 
 /** Reads POWER_ANNOTATION from the annotations of a VM; null if it is absent, or not as drover writes it. */
-export const powerNoteOf = (annotations: Readonly<Record<string, string>> | undefined): PowerNote | null =>
-  readAnnotation(annotations?.[POWER_ANNOTATION], POWER_NOTE);
+export const powerRecordOf = (annotations: Readonly<Record<string, string>> | undefined): PowerRecord | null =>
+  readAnnotation(annotations?.[POWER_ANNOTATION], POWER_RECORD);

@@ -1,12 +1,12 @@
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import { readOrNull } from '../lib/payload-reader.ts';
-import { NOTED, type NotedChange } from '../views/annotations/noted-change.ts';
+import { RECORDED_CHANGE, type RecordedChange } from '../views/annotations/recorded-change.ts';
 import type { Edit, Step } from './edits.ts';
 import { whyNoChange } from './why-no-change.ts';
 
 /** Noted on a VM with a change, in the same write: what was there before. */
-export interface ChangeNote extends NotedChange {
+export interface ChangeRecord extends RecordedChange {
   /** When (RFC 3339). */
   at: string;
   by: string;
@@ -21,17 +21,17 @@ const MOST_BYTES = 32_768;
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** Reads CHANGES_ANNOTATION, the newest first; what is not as drover writes it is left out. */
-export function changesOf(annotations: Annotations): ChangeNote[] {
-  const notes = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
-  return Array.isArray(notes) ? notes.filter(isNote) : [];
+export function changesOf(annotations: Annotations): ChangeRecord[] {
+  const records = parsedObject(annotations?.[CHANGES_ANNOTATION])?.['changes'];
+  return Array.isArray(records) ? records.filter(isChangeRecord) : [];
 }
 
-const isNote = (note: unknown): note is ChangeNote =>
-  isObject(note) &&
-  readOrNull(note, NOTED) !== null &&
-  [note['at'], note['by']].every((text) => typeof text === 'string') &&
-  Array.isArray(note['edits']) &&
-  note['edits'].every(isEdit);
+const isChangeRecord = (record: unknown): record is ChangeRecord =>
+  isObject(record) &&
+  readOrNull(record, RECORDED_CHANGE) !== null &&
+  [record['at'], record['by']].every((text) => typeof text === 'string') &&
+  Array.isArray(record['edits']) &&
+  record['edits'].every(isEdit);
 
 /** Every client that may change the VM may write anything there: what no change may set, no undo sets either. */
 const isEdit = (edit: unknown): edit is Edit =>
@@ -51,11 +51,11 @@ const isStep = (step: unknown): step is Step =>
  * Returns CHANGES_ANNOTATION with one more change, for which the oldest are dropped; null if it is too long by itself,
  * so that it could not be undone.
  */
-export function withChange(annotations: Annotations, note: ChangeNote): string | null {
-  const notes = [note, ...changesOf(annotations)].slice(0, MOST);
-  while (notes.length > 1 && textOf(notes).length > MOST_BYTES) notes.pop();
-  const text = textOf(notes);
+export function withChange(annotations: Annotations, record: ChangeRecord): string | null {
+  const records = [record, ...changesOf(annotations)].slice(0, MOST);
+  while (records.length > 1 && textOf(records).length > MOST_BYTES) records.pop();
+  const text = textOf(records);
   return text.length > MOST_BYTES ? null : text;
 }
 
-const textOf = (changes: readonly ChangeNote[]): string => JSON.stringify({ changes });
+const textOf = (changes: readonly ChangeRecord[]): string => JSON.stringify({ changes });

@@ -17,7 +17,7 @@ import type { OtherTransitions } from './other-transitions.ts';
 
 const TRIES = 5;
 
-export interface ClearMarksRequest {
+export interface ClearLabelsRequest {
   /** By its UID, the transition's VMs are marked. */
   operation: OperationRef;
   /** Those named by `namespace/name`, or all of some namespaces that carry the transition's mark. */
@@ -25,13 +25,13 @@ export interface ClearMarksRequest {
   minVersions: ResourceVersions;
 }
 
-export interface ClearedMarks {
+export interface ClearedLabels {
   /** VMs that the API server refused to change. */
   kept: { vm: string; message: string }[];
   minVersions: ResourceVersions;
 }
 
-interface ClearMarksOptions {
+interface ClearLabelsOptions {
   client: KubeClient;
   cache: ClusterCache;
   others: OtherTransitions;
@@ -40,35 +40,35 @@ interface ClearMarksOptions {
 
 function allWithin(cache: ClusterCache, namespaces: string[] | null): VmView[] {
   const isWithin = withinNamespaces(namespaces);
-  return [...cache.vms.values()].filter(({ namespace }) => isWithin(namespace) && !cache.isLeft(namespace));
+  return [...cache.vms.values()].filter(({ namespace }) => isWithin(namespace) && !cache.isDelegated(namespace));
 }
 
 /**
  * Removes the transition's mark from VMs, and from the named VMs also marks of transitions that no longer run; other
  * marks stay.
  */
-export async function clearMarks(
-  { client, cache, others, concurrency }: ClearMarksOptions,
-  { operation: { uid: id }, vms, minVersions }: ClearMarksRequest,
-): Promise<ClearedMarks> {
+export async function clearTransitionLabels(
+  { client, cache, others, concurrency }: ClearLabelsOptions,
+  { operation: { uid: id }, vms, minVersions }: ClearLabelsRequest,
+): Promise<ClearedLabels> {
   await cache.catchUp(minVersions);
   const isNamed = Array.isArray(vms);
   const all = isNamed ? vms.flatMap((key) => cache.vms.get(key) ?? []) : allWithin(cache, vms.allWithin);
-  const marks = new Set(
-    !isNamed ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
+  const labels = new Set(
+    !isNamed ? [] : all.flatMap(({ transitionLabel: label }) => (label === null || label === id ? [] : [label])),
   );
-  await others.refresh(marks);
-  const goes = (mark: string | null): boolean =>
-    mark === id || (mark !== null && marks.has(mark) && others.nameOf(mark) === undefined);
-  const kept: ClearedMarks['kept'] = [];
+  await others.refresh(labels);
+  const goes = (label: string | null): boolean =>
+    label === id || (label !== null && labels.has(label) && others.nameOf(label) === undefined);
+  const kept: ClearedLabels['kept'] = [];
   let newest: string | undefined;
-  const unmark = async (view: VmView): Promise<void> => {
+  const clearLabel = async (view: VmView): Promise<void> => {
     const write = async (tries: number): Promise<void> => {
       const live = tries === 1 ? undefined : await liveVm(client, view);
       if (tries > 1 && live === undefined) return;
       const vm = live === undefined ? view : vmView(live);
-      if (!goes(vm.transitionMark)) return;
-      const written = await patchKept(client, VirtualMachines, view, typePatch(vm, { mark: null }));
+      if (!goes(vm.transitionLabel)) return;
+      const written = await patchKept(client, VirtualMachines, view, typePatch(vm, { label: null }));
       newest = later(newest, written.metadata.resourceVersion);
     };
     try {
@@ -81,7 +81,7 @@ export async function clearMarks(
       kept.push({ vm, message: `its label could not be removed: ${error.message}` });
     }
   };
-  const marked = all.filter(({ transitionMark }) => goes(transitionMark));
-  await slowStart(marked, unmark, { most: concurrency, atFirst: concurrency });
+  const labelled = all.filter(({ transitionLabel }) => goes(transitionLabel));
+  await slowStart(labelled, clearLabel, { most: concurrency, atFirst: concurrency });
   return { kept, minVersions: { vms: newest } };
 }

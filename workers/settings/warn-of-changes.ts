@@ -6,13 +6,13 @@ const LOOK_MS = 5_000;
  * Says in the log when the settings file changes. A worker keeps the settings that it started with: half of them can't
  * change while it runs, and all workers would change at once.
  */
-export function tellChanges(
+export function warnOfChanges(
   path: string,
   logger: { warn: (message: string, about: object) => void },
   stop: AbortSignal,
 ): void {
-  const tell = (): void =>
+  const warn = (): void =>
     logger.warn('the settings file has changed: restart this worker for what it says now', { file: path });
-  watchFile(path, { interval: LOOK_MS, persistent: false }, tell);
-  stop.addEventListener('abort', () => unwatchFile(path, tell), { once: true });
+  watchFile(path, { interval: LOOK_MS, persistent: false }, warn);
+  stop.addEventListener('abort', () => unwatchFile(path, warn), { once: true });
 }

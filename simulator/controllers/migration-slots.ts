@@ -10,11 +10,11 @@ const mostFromNode = (kubevirt: KubeVirt | undefined): number =>
   kubevirt?.spec?.configuration?.migrations?.parallelOutboundMigrationsPerNode ?? FROM_NODE;
 
 /** Which migrations run, and from which node: KubeVirt leaves the others pending. */
-export class MigrationPlaces {
+export class MigrationSlots {
   readonly #nodes = new Map<string, string | undefined>();
 
   /** Reports whether the migration has a place, by its UID. */
-  take(uid: string, node: string | undefined, kubevirt: KubeVirt | undefined): boolean {
+  acquire(uid: string, node: string | undefined, kubevirt: KubeVirt | undefined): boolean {
     if (this.#nodes.has(uid)) return true;
     const fromNode = [...this.#nodes.values()].filter((other) => other === node).length;
     if (this.#nodes.size >= mostAtOnce(kubevirt) || fromNode >= mostFromNode(kubevirt)) return false;
@@ -23,7 +23,7 @@ export class MigrationPlaces {
   }
 
   /** Counts a migration that runs already. */
-  note(uid: string, node: string | undefined): void {
+  add(uid: string, node: string | undefined): void {
     if (!this.#nodes.has(uid)) this.#nodes.set(uid, node);
   }
 

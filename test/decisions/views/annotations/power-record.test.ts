@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { POWER_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
-import { isUntouched, noteOf } from '../../../../decisions/power/untouched.ts';
-import { powerNoteOf } from '../../../../decisions/views/annotations/power-note.ts';
+import { isUntouched, newPowerRecord } from '../../../../decisions/power/untouched.ts';
+import { powerRecordOf } from '../../../../decisions/views/annotations/power-record.ts';
 import type { VmView } from '../../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../../fixtures/fleets.ts';
@@ -11,22 +11,32 @@ const stopped: VmView = { ...running, runStrategy: 'Halted', hasVmi: false, read
 const begun = { vm: 'shop/vm-1', uid: running.uid, since: 5_000, graceMs: 30_000, wasDown: true as const };
 
 test('a note is read as it was written, and nothing else is read as a note', () => {
-  const note = noteOf({ by: 'power/default/a', turn: 2 }, begun, running, aVmi(running));
-  expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
-  const small = noteOf({ by: 'power/default/a' }, { vm: 'shop/vm-1', uid: 'u', since: 5_000 }, stopped, undefined);
-  expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(small) })).toEqual(small);
+  const note = newPowerRecord({ by: 'power/default/a', turn: 2 }, begun, running, aVmi(running));
+  expect(powerRecordOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
+  const small = newPowerRecord(
+    { by: 'power/default/a' },
+    { vm: 'shop/vm-1', uid: 'u', since: 5_000 },
+    stopped,
+    undefined,
+  );
+  expect(powerRecordOf({ [POWER_ANNOTATION]: JSON.stringify(small) })).toEqual(small);
   for (const text of ['', 'null', '[]', '{}', '{"by":"a","since":"today","generation":1}', '{"by":"a","since":1}'])
-    expect(powerNoteOf({ [POWER_ANNOTATION]: text })).toBeNull();
-  expect(powerNoteOf(undefined)).toBeNull();
+    expect(powerRecordOf({ [POWER_ANNOTATION]: text })).toBeNull();
+  expect(powerRecordOf(undefined)).toBeNull();
 });
 
 // A VM whose note is not read is taken for one that nothing acts on, and another would be taken down beside it.
 test('a note is read though its times are not whole: the clock of the API server is estimated', () => {
-  const note = noteOf({ by: 'power/default/a' }, { ...begun, since: 4684.25, graceMs: 0.5 }, stopped, undefined);
-  expect(powerNoteOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
+  const note = newPowerRecord(
+    { by: 'power/default/a' },
+    { ...begun, since: 4684.25, graceMs: 0.5 },
+    stopped,
+    undefined,
+  );
+  expect(powerRecordOf({ [POWER_ANNOTATION]: JSON.stringify(note) })).toEqual(note);
 });
 
-const noted = (vm: VmView, vmi: VmiView | undefined) => noteOf({ by: 'power/default/a' }, begun, vm, vmi);
+const noted = (vm: VmView, vmi: VmiView | undefined) => newPowerRecord({ by: 'power/default/a' }, begun, vm, vmi);
 
 test.each<[string, VmView, Partial<VmView>]>([
   ['has got another spec', stopped, { generation: 5 }],

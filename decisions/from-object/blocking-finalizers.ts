@@ -10,7 +10,7 @@ const OWN_DOMAINS = [GROUP, 'kubevirt.io'];
  * Returns the finalizers by which neither Kubernetes, KubeVirt nor drover keeps an object that is being deleted, in one
  * text; null if there are none, or it is not being deleted.
  */
-export function heldBy({ deletionTimestamp, finalizers = [] }: ObjectMeta): string | null {
+export function blockingFinalizers({ deletionTimestamp, finalizers = [] }: ObjectMeta): string | null {
   if (deletionTimestamp === undefined) return null;
   const foreign = finalizers.filter((one) => !OWN.has(one) && !isOf(one.split('/')[0]!));
   return foreign.length === 0 ? null : intern(foreign.join(', '));

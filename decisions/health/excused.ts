@@ -24,7 +24,7 @@ export const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
 
 /** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
-export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
+export const isExempt = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
 
 /** Returns why it must not be touched; null if it may be. */
 export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
@@ -34,5 +34,5 @@ export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | nul
  * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault
  * of its own.
  */
-export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
-  isNodeUnknown(vm, vmi) || waitsForItsSurroundings(vm) || isLeftAlone(vm, vmi);
+export const isExcused = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  isNodeUnknown(vm, vmi) || waitsForItsSurroundings(vm) || isExempt(vm, vmi);

@@ -27,7 +27,7 @@ export interface HolderInput {
 }
 
 /** Why a VM may not have a disk, in words. `passes`: the disk is going, and its name is free soon. */
-export interface HeldDisk {
+export interface DiskConflict {
   message: string;
   passes: boolean;
 }
@@ -36,27 +36,27 @@ export interface HeldDisk {
  * Returns why a VM may not have the disk of this name, since KubeVirt would use it whosever it is; null if the disk
  * does not exist yet, is the VM's own, or was kept for it, and nothing else uses it.
  */
-export function whyDiskIsHeld(input: HolderInput): HeldDisk | null {
+export function whyDiskIsHeld(input: HolderInput): DiskConflict | null {
   const { name, vm, dataVolume, claim, users } = input;
   const what = claim === undefined && dataVolume !== undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
-  const held = (message: string, passes = false): HeldDisk => ({ message: `${what} ${message}`, passes });
+  const conflict = (message: string, passes = false): DiskConflict => ({ message: `${what} ${message}`, passes });
   const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])].filter(
     ({ kind, name: owner }) => kind !== 'DataVolume' || owner !== name,
   );
   const other = owners.find(({ kind, name: owner }) => kind !== 'VirtualMachine' || owner !== vm.name);
-  if (other !== undefined) return held(`belongs to ${other.kind} ${other.name}`);
+  if (other !== undefined) return conflict(`belongs to ${other.kind} ${other.name}`);
   const user = users.find((one) => one.name !== vm.name);
-  if (user !== undefined) return held(`is used by ${user.kind} ${user.name}`);
+  if (user !== undefined) return conflict(`is used by ${user.kind} ${user.name}`);
   if (dataVolume === undefined && claim === undefined) return null;
   const goes = 'is still to be deleted with';
-  if (owners.some(({ uid }) => uid !== vm.uid)) return held(`${goes} an earlier VirtualMachine ${vm.name}`, true);
+  if (owners.some(({ uid }) => uid !== vm.uid)) return conflict(`${goes} an earlier VirtualMachine ${vm.name}`, true);
   if ([dataVolume, claim].some((one) => one?.metadata.deletionTimestamp !== undefined))
-    return held('is being deleted', true);
+    return conflict('is being deleted', true);
   if (owners.length > 0) return null;
   if (dataVolume === undefined && (claim?.metadata.ownerReferences ?? []).length > 0)
-    return held(`${goes} an earlier DataVolume ${name}`, true);
+    return conflict(`${goes} an earlier DataVolume ${name}`, true);
   const message = whyNotKeptFor(claim, input.pool);
-  return message === null ? null : held(message);
+  return message === null ? null : conflict(message);
 }
 
 /** Returns why a disk that nothing owns is not the VM's; null if it was kept for it. */

@@ -8,7 +8,7 @@ import type { PoolKey } from '../owners/owner-key.ts';
 import type { DisruptionClaims } from './disruption-claims.ts';
 
 /** What is to be disrupted, as the caller has seen it last. */
-interface InPlaceTarget {
+interface ClaimTarget {
   vm: VmView;
   vmi: VmiView | undefined;
   /** Which migration by drover is to be created, if the VMI is not to end. */
@@ -16,7 +16,7 @@ interface InPlaceTarget {
 }
 
 /** A place in the disruption budget, for as long as it may be used. */
-export interface Place {
+export interface Claim {
   /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
   lastCheck: (() => void) | undefined;
   /** The version of the VM that was read or written in this place; absent if it was not. */
@@ -24,12 +24,12 @@ export interface Place {
 }
 
 /** A place that was claimed, and the pool as it was then. */
-interface ClaimedPlace extends Place {
+interface PoolClaim extends Claim {
   pool: StoredPool;
 }
 
 /** What an act needs that costs no budget. */
-export const NO_PLACE: Place = { lastCheck: undefined };
+export const NO_CLAIM: Claim = { lastCheck: undefined };
 
 /** What came of an act. `isDone`: the VM is or may be disrupted by it, so that the place is in use. */
 export interface Acted<T> {
@@ -40,11 +40,11 @@ export interface Acted<T> {
 export const notDone = <T>(value: T): Acted<T> => ({ isDone: false, value });
 
 /** The VM waits: the budget had no place, or `reason` names what else stands in the way. `whyNot`: why, in words. */
-export class NoPlace {
+export class NotAdmitted {
   readonly whyNot: string;
   readonly reason: Exclude<NotMoved['reason'], 'Refused'>;
 
-  constructor(whyNot: string, reason: NoPlace['reason'] = 'NoPlace') {
+  constructor(whyNot: string, reason: NotAdmitted['reason'] = 'NoClaim') {
     this.whyNot = whyNot;
     this.reason = reason;
   }
@@ -52,42 +52,42 @@ export class NoPlace {
 
 /**
  * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM was
- * seen last, and gives the place back unless the act was done. Resolves to `NoPlace` if there is none. A place that
+ * seen last, and gives the place back unless the act was done. Resolves to `NoClaim` if there is none. A place that
  * the same workflow claimed before, even in another attempt, counts as its own. If it got too late to act, a conflict
  * is thrown: the caller looks again, and claims again.
  */
-export async function actInPlace<T>(
-  places: DisruptionClaims,
+export async function actWithClaim<T>(
+  claims: DisruptionClaims,
   key: PoolKey,
-  target: InPlaceTarget,
-  act: (place: ClaimedPlace) => Promise<Acted<T>>,
-): Promise<T | NoPlace> {
+  target: ClaimTarget,
+  act: (claim: PoolClaim) => Promise<Acted<T>>,
+): Promise<T | NotAdmitted> {
   const by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
-  const answer = await places.claim(key, { ...target, by });
-  if ('whyNot' in answer) return new NoPlace(answer.whyNot);
-  const { place, pool } = answer;
+  const answer = await claims.claim(key, { ...target, by });
+  if ('whyNot' in answer) return new NotAdmitted(answer.whyNot);
+  const { claim, pool } = answer;
   const lastCheck = (): void => {
     // Others may have the place already.
-    if (!place.isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');
+    if (!claim.isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');
   };
   try {
     const { isDone, value } = await act({ lastCheck, pool });
-    if (!isDone) await place.release();
+    if (!isDone) await claim.release();
     return value;
   } catch (error) {
     // After another error, the act may have been done all the same.
-    if (isNotDone(error)) await place.release();
+    if (isNotDone(error)) await claim.release();
     throw error;
   }
 }
 
 /** Does the same for an act that is done unless it throws. `key`: null for a VM of no pool, which has no budget. */
-export const doInPlace = <T>(
-  places: DisruptionClaims,
+export const doWithClaim = <T>(
+  claims: DisruptionClaims,
   key: PoolKey | null,
-  target: InPlaceTarget,
-  act: (place: Place) => Promise<T>,
-): Promise<T | NoPlace> =>
+  target: ClaimTarget,
+  act: (claim: Claim) => Promise<T>,
+): Promise<T | NotAdmitted> =>
   key === null
-    ? act(NO_PLACE)
-    : actInPlace(places, key, target, async (place) => ({ isDone: true, value: await act(place) }));
+    ? act(NO_CLAIM)
+    : actWithClaim(claims, key, target, async (claim) => ({ isDone: true, value: await act(claim) }));

@@ -128,9 +128,12 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     expect(described.typedSearchAttributes.get(DroverCluster)).toBe('default');
     expect(await described.staticSummary()).toMatch(new RegExp(`eplica set ${namespace}/web$`));
     expect(await described.staticDetails()).toContain(`replica set **web** in namespace **${namespace}**`);
-    const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
     const noun = kind === VMS ? 'VMs' : 'VMIs';
-    expect(currentDetails).toBe(`**Steady**: 2 wanted, 2 present, 2 ready\n\n${noun}: 2 Running`);
+    // A run that has just continued as new says nothing before its first plan.
+    await until(async () => {
+      const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      expect(currentDetails).toBe(`**Steady**: 2 wanted, 2 present, 2 ready\n\n${noun}: 2 Running`);
+    });
     const { events } = await handle.fetchHistory();
     const summaries = (events ?? []).map(({ userMetadata }) =>
       Buffer.from(userMetadata?.summary?.data ?? []).toString(),

@@ -27,7 +27,7 @@ import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
-import { Failure } from '../cli/failure.ts';
+import { NotThere } from '../cli/failure.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 export const NODE_LABEL = 'kubevirt.io/nodeName';
@@ -45,13 +45,13 @@ interface ReadNode extends Omit<NodeReportInput, 'now'> {
   reason: string | null;
 }
 
-/** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
+/** Reads what a report about the node takes. Throws `NotThere` if there is no such node. */
 export async function readNode(kube: KubeClient, node: string): Promise<ReadNode> {
   // VMs that leave other nodes take places in the budgets of their pools, too.
   const { items: all } = await kube.list<Node>(Nodes);
   const nodes = new Map(all.map((one) => [one.metadata.name, nodeView(one)]));
   const own = all.find(({ metadata }) => metadata.name === node);
-  if (own === undefined) throw new Failure(`there is no node ${node}`);
+  if (own === undefined) throw new NotThere(`there is no node ${node}`);
   const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
   const onItsNode = (vmi: VmiView): VmiView => withDrain(vmi, (name) => nodes.get(name), drainTaint);
   const listed = (labelSelector: string) =>

@@ -7,8 +7,8 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { ignoreNotFound, KubeError } from '../../../kubernetes/errors.ts';
-import { sentenceOf } from '../../cli/failure.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { NotThere, sentenceOf } from '../../cli/failure.ts';
 import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
@@ -25,7 +25,7 @@ export interface Known {
 
 type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'unknown'>;
 
-/** Reads a VM, or a VMI without one. Throws `KubeError` (404) if there is neither, and healing makes none again. */
+/** Reads a VM, or a VMI without one. Throws `NotThere` if there is neither, and healing makes none again. */
 export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
   const key = { namespace, name };
   const unknown: string[] = [];
@@ -39,7 +39,7 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   const object = vm ?? vmi;
   if (object === undefined) {
     const explanation = pool === undefined ? [] : whyInPool(pool, name);
-    if (explanation.length === 0) throw new KubeError(404, 'NotFound', `there is no VM ${namespace}/${name}`);
+    if (explanation.length === 0) throw new NotThere(`there is no VM ${namespace}/${name}`);
     return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], unknown };
   }
   const view = vmi === undefined ? null : vmiView(vmi);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { isNotFound } from '../../../kubernetes/errors.ts';
-import { sentenceOf } from '../../cli/failure.ts';
+import { NotThere, sentenceOf } from '../../cli/failure.ts';
 import type { Fault, Login } from '../contract/requests.ts';
 import type { Assets } from './assets.ts';
 import { safeHeaders, type Refusal } from './refusal.ts';
@@ -110,7 +110,7 @@ async function replied(response: ServerResponse, read: () => Promise<unknown>): 
   try {
     send(response, 200, await read());
   } catch (error) {
-    send(response, isNotFound(error) ? 404 : 409, faultOf(error));
+    send(response, isNotFound(error) || error instanceof NotThere ? 404 : 409, faultOf(error));
   }
 }
 

@@ -3,13 +3,22 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../../clients/cli/failure.ts';
 import type { Session } from '../../../clients/dashboard/contract/messages.ts';
+import { readVm } from '../../../clients/dashboard/details/vm-details.ts';
 import type { Answers } from '../../../clients/dashboard/server/answer.ts';
 import { LoopbackDoor } from '../../../clients/dashboard/server/loopback-door.ts';
 import { serve, type RunningServer } from '../../../clients/dashboard/server/server.ts';
 import { Stream } from '../../../clients/dashboard/server/stream.ts';
+import { nodeViewOf } from '../../../clients/drain/node-status.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 
 const html = '<script type="importmap">{"imports":{}}</script><script type="module" src="/page/main.ts"></script>';
 const acts: unknown[] = [];
+/** A cluster without any objects. */
+const empty = {
+  get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')),
+  list: () => Promise.resolve({ items: [] }),
+} as unknown as KubeClient;
 let server: RunningServer;
 let cookie = '';
 
@@ -17,7 +26,11 @@ beforeAll(async () => {
   const source = { collect: () => null, snapshot: () => ({}) as never, cells: () => [] };
   server = await serve(
     {
-      read: { session: () => Promise.resolve({ user: 'ada' }) },
+      read: {
+        session: () => Promise.resolve({ user: 'ada' }),
+        vms: () => readVm(empty, 'shop', 'web-1', { card: '', pool: undefined }),
+        nodes: () => nodeViewOf(empty, 'worker-7'),
+      },
       act: (body) => {
         acts.push(body);
         if ((body as { action?: string }).action === 'no') throw new Failure('pool web is not paused');
@@ -168,6 +181,16 @@ describe('the server of the dashboard', () => {
     expect(await ask('GET', '/page/other.ts', own())).toMatchObject({ status: 404 });
     expect(await ask('GET', '/api/constructor', own())).toMatchObject({ status: 404 });
     expect(await ask('POST', '/page/main.ts', own(), '{}')).toMatchObject({ status: 405 });
+  });
+
+  test.each([
+    ['vms/shop/web-1', 'there is no VM shop/web-1'],
+    ['nodes/worker-7', 'there is no node worker-7'],
+  ])('says of what is gone that it is, so that the page shows it no longer: %s', async (path, sentence) => {
+    expect(await ask('GET', `/api/${path}`, own())).toMatchObject({
+      status: 404,
+      body: JSON.stringify({ ok: false, sentence }),
+    });
   });
 
   test('answers an action, and tells in the words of the command why one is refused', async () => {

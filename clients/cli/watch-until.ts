@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { isTransient } from '../../kubernetes/errors.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from './failure.ts';
 import type { OwnerKind } from './kinds.ts';
@@ -12,7 +13,8 @@ import { printBrokenWatch } from './print.ts';
 export interface Watched {
   kube: KubeClient;
   resource: Resource;
-  namespace: string;
+  /** Undefined for a kind without namespaces. */
+  namespace: string | undefined;
   /** Stops watching: its reason is thrown. */
   signal?: AbortSignal | undefined;
 }
@@ -53,7 +55,8 @@ export async function lookUntil<T>(
 
 /**
  * Calls `look` with all objects of a kind in a namespace, by UID, and again after each change, until it returns true.
- * Throws what `look` throws, and what keeps it from reading them at all; a watch that breaks later is started again.
+ * Throws what `look` throws, and what keeps it from reading them at all; it waits for a server that is away, since its
+ * callers have just had answers, and a watch that breaks later is started again.
  */
 export async function watchUntil<T extends Stored>(
   { kube: client, resource, namespace, signal }: Watched,
@@ -74,7 +77,7 @@ export async function watchUntil<T extends Stored>(
     namespace,
     view: (object) => object,
     onChange: lookAgain,
-    onError: (error) => (isReady ? printBrokenWatch(error) : reject(error)),
+    onError: (error) => (isReady || isTransient(error) ? printBrokenWatch(error) : reject(error)),
   });
   const abort = (): void => reject(signal?.reason);
   if (signal?.aborted === true) abort();

@@ -1,15 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isTransient } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Board } from '../cli/live.ts';
 import { printNote, print } from '../cli/print.ts';
+import { watchUntil } from '../cli/watch-until.ts';
 import { exclusions, shortfalls } from '../runs/run-lines.ts';
 import { isOver, linesOf, nameOf, outlineOf, progressOf } from './print-operations.ts';
-
-const LOOK_MS = 500;
 
 export interface FollowOptions {
   /** Reports whether watching may end although the operation continues. */
@@ -42,11 +39,19 @@ async function untilOver(
   isEnough: (operation: StoredOperation) => boolean,
 ): Promise<StoredOperation> {
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
-  for (let current = operation; ; await sleep(LOOK_MS)) {
-    current = await readAgain(kube, current);
-    board.show([current]);
-    if (isEnough(current)) return current;
-  }
+  board.show([operation]);
+  if (isEnough(operation)) return operation;
+  let current = operation;
+  const { namespace, uid } = operation.metadata;
+  const watched = { kube, resource: operationResource(operation.metadata), namespace };
+  await watchUntil<StoredOperation>(watched, (present) => {
+    const now = present.get(uid);
+    if (now === undefined) throw new Failure(`${nameOf(operation)} was deleted, so no further VM is touched`);
+    board.show([now]);
+    current = now;
+    return isEnough(now);
+  });
+  return current;
 }
 
 /** How users see and end an operation that continues. */
@@ -56,17 +61,4 @@ export function formatGoesOn({ namespace, name }: StoredOperation['metadata']): 
     `${operationName({ namespace, name })} is still running: \`drover operations describe ${argument} --watch\` shows it, ` +
     `\`drover operations abort ${argument}\` ends it`
   );
-}
-
-async function readAgain(kube: KubeClient, operation: StoredOperation): Promise<StoredOperation> {
-  if (isOver(operation)) return operation;
-  try {
-    const { metadata } = operation;
-    const read = await ignoreNotFound(kube.get<StoredOperation>(operationResource(metadata), metadata));
-    if (read?.metadata.uid === operation.metadata.uid) return read;
-  } catch (error) {
-    if (isTransient(error)) return operation;
-    throw error;
-  }
-  throw new Failure(`${nameOf(operation)} was deleted, so no further VM is touched`);
 }

@@ -34,9 +34,16 @@ export interface KubeObject {
   [field: string]: unknown;
 }
 
+type StoredOnly = Pick<ObjectMeta, 'uid' | 'resourceVersion' | 'creationTimestamp'>;
+
 /** Metadata of an object that the API server has stored. */
-export type StoredMeta = ObjectMeta & Required<Pick<ObjectMeta, 'uid' | 'resourceVersion' | 'creationTimestamp'>>;
+export type StoredMeta = ObjectMeta & Required<StoredOnly>;
 export type Stored<T extends KubeObject = KubeObject> = T & { metadata: StoredMeta };
+
+/** An object to be made. The API server completes a name of which only the beginning is given. */
+export type New<T extends KubeObject = KubeObject> = {
+  [Field in keyof T as Field extends 'metadata' | 'status' ? never : Field]: T[Field];
+} & { metadata: Omit<ObjectMeta, 'name' | keyof StoredOnly> & { name?: string | undefined; generateName?: string } };
 
 export interface Condition {
   type: string;
@@ -64,7 +71,7 @@ export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 
 /** Returns the object without its managed fields, which would drown the rest. */
-export function withoutManagedFields<T extends KubeObject>(object: T): T {
+export function withoutManagedFields<T extends New>(object: T): T {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

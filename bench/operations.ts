@@ -144,10 +144,10 @@ interface Run {
 async function begin({ kube, temporal }: Bench, from: Value, to: Value): Promise<Run> {
   const spec: OperationSpec = { vms: { selector: {} }, namespaces: namespacesOf(ours), ...specOf(from, to) };
   const startedAt = performance.now();
-  const made = await kube.create(ClusterVirtualMachineOperations, operationOf(undefined, spec) as KubeObject);
+  const made = await kube.create<StoredOperation>(ClusterVirtualMachineOperations, operationOf(undefined, spec));
   const { name, uid } = made.metadata;
   const handle = temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', name, uid }));
-  return { operation: made as StoredOperation, handle, startedAt };
+  return { operation: made, handle, startedAt };
 }
 
 /** Resolves when the status tells this. */

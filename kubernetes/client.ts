@@ -1,6 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-annotations.ts';
-import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
+import type { KubeList, KubeObject, New, ObjectMeta, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import type { Impersonated } from './lib/impersonation.ts';
 import { linesOf } from './lib/lines.ts';
@@ -163,7 +163,7 @@ export class KubeClient {
   /** `strict`: the API server refuses fields that its schema does not know, instead of silently dropping them. */
   create<T extends KubeObject>(
     resource: Resource,
-    object: T,
+    object: New<T>,
     options: WriteOptions & { strict?: boolean } = {},
   ): Promise<Stored<T>> {
     const { strict, ...write } = options;
@@ -257,7 +257,7 @@ export class KubeClient {
   }
 
   /** Returns the object to write, annotated with the trace of the writer. */
-  #withTraceparent<T extends Partial<KubeObject>>(resource: Resource, object: T, isDryRun = false): T {
+  #withTraceparent<T extends { metadata?: Pick<ObjectMeta, 'annotations'> }>(resource: Resource, object: T, isDryRun = false): T {
     const { traceparent } = this.#options;
     if (traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
     const { metadata } = object;
@@ -268,7 +268,7 @@ export class KubeClient {
   #write<T>(
     request: Pick<HttpRequest, 'method' | 'body' | 'contentType'>,
     resource: Resource,
-    { namespace, name }: Partial<ObjectKey>,
+    { namespace, name }: { [Part in keyof ObjectKey]?: ObjectKey[Part] | undefined },
     { dryRun, subresource, fieldManager = this.#options.fieldManager ?? FIELD_MANAGER, ...call }: WriteOptions,
     more = '',
   ): Promise<T> {
@@ -280,7 +280,7 @@ export class KubeClient {
 
 const metadataOnly = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 
-const typed = <T extends KubeObject>(resource: Resource, object: T): T => ({
+const typed = <T extends object>(resource: Resource, object: T): T => ({
   apiVersion: apiVersionOf(resource),
   kind: resource.kind,
   ...object,

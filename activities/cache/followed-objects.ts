@@ -64,7 +64,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   /** What users have asked to be done to VMs. */
   readonly operations: OperationCache;
   /** When they want which of these. */
-  readonly schedules: ListWatch<KubeObject, StoredSchedule>;
+  readonly schedules: ListWatch<StoredSchedule, StoredSchedule>;
   readonly vms: MemberCaches['vms'];
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
@@ -129,7 +129,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
     this.operations = new OperationCache(common, notify, () => this.namespaces.missing === null);
     this.schedules = new ListWatch({
       ...common(VirtualMachineOperationSchedules),
-      view: (object) => withoutManagedFields(object) as StoredSchedule,
+      view: withoutManagedFields,
       onChange: (_key, before, after) => notify({ kind: 'schedule', before, after }),
     });
     this.migrations = new MigrationCache({

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import type { Stored } from '../../api/objects.ts';
+import type { New, Stored } from '../../api/objects.ts';
 import { KubeVirtPools, type Resource } from '../../api/resources.ts';
 import {
   pausedPoolOf,
@@ -61,13 +61,9 @@ export class KubeVirtPoolOf {
     return this.#until(isStaying, `KubeVirt pool ${name} is being deleted: run the command again when it is gone`);
   }
 
-  async create(
-    spec: object,
-    { labels, annotations }: { labels?: object; annotations: object },
-  ): Promise<StoredKubeVirtPool> {
+  async create(spec: KubeVirtPool['spec'], more: New['metadata']): Promise<StoredKubeVirtPool> {
     const { namespace, name } = this.#key;
-    const metadata = { namespace, name, ...(labels && { labels }), annotations };
-    return this.#client.create(this.resource, { metadata, spec } as KubeVirtPool);
+    return this.#client.create<KubeVirtPool>(this.resource, { metadata: { namespace, name, ...more }, spec });
   }
 
   /**

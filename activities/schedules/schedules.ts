@@ -1,5 +1,4 @@
 import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
-import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
@@ -90,15 +89,15 @@ const isRefused = (made: StoredOperation | Refused): made is Refused => !('metad
 async function operationsOf(client: KubeClient, schedule: StoredSchedule): Promise<StoredOperation[]> {
   const { namespace, name } = schedule.metadata;
   const labelSelector = `${SCHEDULE_LABEL}=${name}`;
-  const { items } = await client.list<KubeObject>(VirtualMachineOperations, { namespace, labelSelector });
-  return (items as unknown as StoredOperation[]).filter((operation) => isOf(schedule, operation));
+  const { items } = await client.list<StoredOperation>(VirtualMachineOperations, { namespace, labelSelector });
+  return items.filter((operation) => isOf(schedule, operation));
 }
 
 /** Returns the operation for this time, made now or before, or why the API server refuses it. */
 async function make(client: KubeClient, schedule: StoredSchedule, time: number): Promise<StoredOperation | Refused> {
   const operation = operationOf(schedule, time);
   try {
-    return await client.create<StoredOperation>(VirtualMachineOperations, operation as unknown as StoredOperation);
+    return await client.create<StoredOperation>(VirtualMachineOperations, operation);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (!isAlreadyExists(error)) return { refused: error.message };

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { plainJson, plainText, printable } from '../../api/lib/plain-text.ts';
-import { withoutManagedFields, type KubeObject, type Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type New, type Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 
 export type DataFormat = 'json' | 'yaml';
@@ -107,7 +107,7 @@ export function dryRunSuffix(where: string): string {
 }
 
 /** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
-export function nameOf(object: KubeObject): string {
+export function nameOf(object: New): string {
   const group = object.apiVersion?.includes('/') ? `.${object.apiVersion.split('/')[0]}` : '';
   return `${object.kind?.toLowerCase() ?? 'object'}${group}/${object.metadata.name}`;
 }
@@ -115,7 +115,7 @@ export function nameOf(object: KubeObject): string {
 const YAML = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
 
 /** Serializes objects for programs; several as one `List`. */
-export async function serialize(objects: KubeObject | KubeObject[], format: DataFormat | 'name'): Promise<string> {
+export async function serialize(objects: New | New[], format: DataFormat | 'name'): Promise<string> {
   if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
   const whole = Array.isArray(objects)
     ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
@@ -147,11 +147,11 @@ export const printItems = (
 
 /** Prints objects as kubectl does: a named one as it is, and others as a list that kubectl accepts. */
 export async function printObjects(
-  objects: readonly KubeObject[],
+  objects: readonly New[],
   format: DataFormat,
   { isOne }: { isOne: boolean },
 ): Promise<void> {
-  const shown = objects.map((one) => withoutManagedFields(one as Stored));
+  const shown = objects.map(withoutManagedFields);
   print(await serialize(isOne ? shown[0]! : shown, format));
 }
 

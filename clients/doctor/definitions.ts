@@ -69,7 +69,7 @@ const FORGED = 'drover-doctor:nobody';
 /** Asks, as a dry run, for an operation in another user's name, which the policy refuses. */
 async function tried(kube: KubeClient, namespace: string): Promise<Found> {
   const operation = {
-    metadata: { generateName: 'drover-doctor-', namespace, name: undefined as unknown as string },
+    metadata: { generateName: 'drover-doctor-', namespace },
     spec: { action: 'Start', vms: { names: ['drover-doctor'] }, requestedBy: FORGED },
   };
   try {

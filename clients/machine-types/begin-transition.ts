@@ -24,7 +24,7 @@ import {
 type TransitionFlags = ScopeFlags & RestartFlags;
 
 export const planTransition: Work<TransitionFlags & { output?: PlanFormat }> = async (session, flags) => {
-  const { plan } = await plannedOf(session, transitionIn(await typesOperation(session, flags)), { withDryRuns: true });
+  const { plan } = await plannedOf(session, transitionOf(await typesOperation(session, flags)), { withDryRuns: true });
   await printPlan(plan, flags.output);
 };
 
@@ -43,7 +43,7 @@ export const undoTransition: Work<RestartFlags & FollowFlags> = async (session, 
  * do. Throws `Failure` if nothing matches.
  */
 async function beginTransition(session: Session, requested: AnyOperation, flags: FollowFlags): Promise<void> {
-  const transition = transitionIn(requested);
+  const transition = transitionOf(requested);
   const { dryRun, output } = flags;
   const { plan, others } = await plannedOf(session, transition, { withDryRuns: dryRun === 'server' });
   if (dryRun === 'client' && output === undefined) return printPlan(plan);
@@ -63,9 +63,6 @@ async function beginTransition(session: Session, requested: AnyOperation, flags:
   const what = plain(`${formatVms(plan.vms)}, ${formatAim(transition)}`);
   return makeAndFollow(session, { operation, what, printDryRun: () => printPlan(plan), printMade, follow }, flags);
 }
-
-/** What a worker takes the operation to ask for. */
-const transitionIn = (operation: AnyOperation) => transitionOf(operation as unknown as StoredOperation);
 
 function stillWaits({ metadata, status }: StoredOperation): string {
   const label = `${MACHINE_TYPE_RESTART_LABEL}=${metadata.uid}`;

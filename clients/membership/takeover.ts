@@ -101,7 +101,7 @@ async function create(kube: KubeClient, { pool }: Plan, dryRun: boolean): Promis
   const { name } = pool.metadata;
   try {
     // An apply would overwrite a pool that another client has made meanwhile.
-    const made = await kube.create(VirtualMachinePools, object, { fieldManager: MEMBERS_MANAGER, dryRun });
+    const made = await kube.create<Pool>(VirtualMachinePools, object, { fieldManager: MEMBERS_MANAGER, dryRun });
     if (!dryRun) print(`${labelOf(VirtualMachinePools, name)} created`);
     return made;
   } catch (error) {

@@ -56,7 +56,7 @@ export async function makeAndFollow(
   { operation, what, printDryRun, printMade, follow }: ToMake,
   { dryRun, output, wait }: Pick<MakingFlags, 'dryRun' | 'output' | 'wait'>,
 ): Promise<void> {
-  if (output !== undefined) return printObjects([operation as unknown as StoredOperation], output, { isOne: true });
+  if (output !== undefined) return printObjects([operation], output, { isOne: true });
   const kube = await session.kube();
   const made = await makeOperation(kube, operation, dryRun === 'server');
   if (dryRun !== 'none') return printDryRun();
@@ -143,9 +143,8 @@ export const durationText = (ms: number): string => {
 
 /** Makes the operation. With `dryRun`, only asks whether the API server would take it. */
 async function makeOperation(kube: KubeClient, operation: AnyOperation, dryRun: boolean): Promise<StoredOperation> {
-  const object = operation as unknown as StoredOperation;
-  const resource = operationResource(object.metadata);
-  return kube.create<StoredOperation>(resource, object, { strict: true, dryRun });
+  const resource = operationResource(operation.metadata);
+  return kube.create<StoredOperation>(resource, operation, { strict: true, dryRun });
 }
 
 /** Returns the windows that `--window` gives. Throws `UsageError` for a window that can't be read, or never opens. */

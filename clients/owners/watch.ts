@@ -1,4 +1,4 @@
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { controllerOf, withoutManagedFields, type Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -97,5 +97,4 @@ export class OwnerWatch {
 }
 
 /** Drops a member's spec, which is most of it and isn't shown here. */
-const slim = ({ apiVersion, kind, metadata, status }: Stored<Member>): Stored<Member> =>
-  ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Member>;
+const slim = ({ spec: _spec, ...member }: Stored<Member>): Stored<Member> => withoutManagedFields(member);

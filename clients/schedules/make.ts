@@ -1,6 +1,5 @@
 import { API_VERSION, SCHEDULE_LABEL } from '../../api/labels-and-annotations.ts';
 import { cronFault, cronOf, timeZoneFault } from '../../api/lib/cron.ts';
-import type { KubeObject } from '../../api/objects.ts';
 import type { AnyOperation } from '../../api/operations/operation.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
@@ -39,7 +38,7 @@ export async function makeOne(
   { dryRun, output }: Pick<MakingFlags, 'dryRun' | 'output'>,
 ): Promise<void> {
   const schedule = scheduleFor(operation, when, name);
-  if (output !== undefined) return print(await serialize(schedule as unknown as KubeObject, output));
+  if (output !== undefined) return print(await serialize(schedule, output));
   const isToTry = dryRun === 'server';
   const made = dryRun === 'client' ? schedule : await create(await session.kube(), schedule, isToTry);
   const { verb } = OPERATION_LABELS[operation.spec.action];
@@ -76,9 +75,8 @@ async function create(
   schedule: VirtualMachineOperationSchedule,
   dryRun: boolean,
 ): Promise<StoredSchedule> {
-  const object = schedule as unknown as StoredSchedule;
   const resource = VirtualMachineOperationSchedules;
-  return kube.create<StoredSchedule>(resource, object, { strict: true, dryRun });
+  return kube.create<StoredSchedule>(resource, schedule, { strict: true, dryRun });
 }
 
 /** Makes the operation of a schedule now, and follows it. */

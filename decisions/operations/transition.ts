@@ -1,7 +1,8 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import { DEFAULT_AT_ONCE, DEFAULT_DEADLINE } from '../../api/operations/defaults-and-limits.ts';
+import type { OperationSpec } from '../../api/operations/operation.ts';
 import type { Transition, Within } from '../machine-types/transition.ts';
-import type { StoredOperation } from '../views/stored-operation.ts';
+import type { OperationRef } from './ref.ts';
 
 const RUN_STATES = { Running: 'running', Stopped: 'stopped' } as const;
 
@@ -10,7 +11,7 @@ const RUN_STATES = { Running: 'running', Stopped: 'stopped' } as const;
  * it includes now. It is only reported by default, so namespaces that are selected by labels need not be known.
  */
 export function transitionOf(
-  { metadata, spec }: Pick<StoredOperation, 'metadata' | 'spec'>,
+  { metadata, spec }: { metadata: Pick<OperationRef, 'namespace'>; spec: OperationSpec },
   within: Within = { namespaces: metadata.namespace === undefined ? listedIn(spec) : [metadata.namespace] },
 ): Transition {
   const { vms, machineType = {}, maxFailures = 0, deadline = DEFAULT_DEADLINE } = spec;
@@ -39,7 +40,6 @@ export function transitionOf(
   };
 }
 
-const orderIn = ({ order }: StoredOperation['spec']): Pick<Transition, 'order'> =>
-  order === undefined ? {} : { order };
+const orderIn = ({ order }: OperationSpec): Pick<Transition, 'order'> => (order === undefined ? {} : { order });
 
-const listedIn = ({ namespaces }: StoredOperation['spec']): string[] | null => namespaces ?? null;
+const listedIn = ({ namespaces }: OperationSpec): string[] | null => namespaces ?? null;

@@ -92,7 +92,7 @@ describe('the API server', () => {
       }),
     );
     const stored = await server().client.create(VirtualMachinePools, pool);
-    expect(stored.spec).toEqual(pool.spec);
+    expect(stored['spec']).toEqual(pool.spec);
     expect(stored.metadata.generation).toBe(1);
   });
 

@@ -64,7 +64,7 @@ test('storage alone fills disks, releases claims, installs the kinds that KubeVi
 });
 
 test('storage alone refuses a cluster that has storage of its own', async () => {
-  await kube.create(StorageClasses, { metadata: { name: 'fast' }, provisioner: 'example.com/fast' } as never);
+  await kube.create(StorageClasses, { metadata: { name: 'fast' }, provisioner: 'example.com/fast' });
   onTestFinished(async () => void (await kube.delete(StorageClasses, { name: 'fast' })));
   const main = resolve(import.meta.dirname, '../../simulator/main.ts');
   const env = { ...process.env, KUBECONFIG: stack.kubeconfig };

@@ -1,4 +1,4 @@
-import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
+import { withoutManagedFields } from '../../../api/objects.ts';
 import { ClusterVirtualMachineOperations, VirtualMachineOperations, type Resource } from '../../../api/resources.ts';
 import { isVersion } from '../../../decisions/lib/resource-versions.ts';
 import { operationName, type OperationRef } from '../../../decisions/operations/ref.ts';
@@ -9,8 +9,8 @@ import type { CommonOptions } from './owner-caches.ts';
 
 /** What users have asked to be done to VMs, in namespaces and cluster-wide: whole but for managed fields. */
 export class OperationCache {
-  readonly #namespaced: ListWatch<KubeObject, StoredOperation>;
-  readonly #clusterWide: ListWatch<KubeObject, StoredOperation>;
+  readonly #namespaced: ListWatch<StoredOperation, StoredOperation>;
+  readonly #clusterWide: ListWatch<StoredOperation, StoredOperation>;
   readonly #knowsNamespaces: () => boolean;
 
   /** `knowsNamespaces`: whether it is known which there are. Without that, nothing is done cluster-wide. */
@@ -21,9 +21,9 @@ export class OperationCache {
   ) {
     this.#knowsNamespaces = knowsNamespaces;
     const list = (resource: Resource) =>
-      new ListWatch<KubeObject, StoredOperation>({
+      new ListWatch<StoredOperation, StoredOperation>({
         ...common(resource),
-        view: (object) => withoutManagedFields(object) as StoredOperation,
+        view: withoutManagedFields,
         onChange: (_key, before, after) => onChange({ kind: 'operation', before, after }),
       });
     this.#namespaced = list(VirtualMachineOperations);
@@ -66,7 +66,7 @@ export class OperationCache {
     await Promise.all([this.#namespaced.relist(), this.#clusterWide.relist()]);
   }
 
-  #listOf({ namespace }: Pick<OperationRef, 'namespace'>): ListWatch<KubeObject, StoredOperation> {
+  #listOf({ namespace }: Pick<OperationRef, 'namespace'>): ListWatch<StoredOperation, StoredOperation> {
     return namespace === undefined ? this.#clusterWide : this.#namespaced;
   }
 }

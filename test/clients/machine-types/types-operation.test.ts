@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import type { AnyOperation } from '../../../api/operations/operation.ts';
 import { UsageError } from '../../../clients/cli/failure.ts';
 import { addRestartOptions, addScopeOptions } from '../../../clients/commands/machine-types.ts';
 import {
@@ -12,7 +11,6 @@ import {
 import { Session } from '../../../clients/session/session.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
-import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 
 const sessionIn = (namespace?: string): Session =>
   new Session({ cluster: 'default', ...(namespace === undefined ? {} : { namespace }) });
@@ -25,9 +23,8 @@ function flagsOf(words: string[]): ScopeFlags & RestartFlags {
   return command.opts();
 }
 
-const transitionIn = (operation: AnyOperation): Transition => transitionOf(operation as unknown as StoredOperation);
 const asked = async (words: string[], namespace?: string): Promise<Transition> =>
-  transitionIn(await typesOperation(sessionIn(namespace), flagsOf(words)));
+  transitionOf(await typesOperation(sessionIn(namespace), flagsOf(words)));
 
 const EVERYTHING: Transition = {
   scope: { glob: '*rhel8.*', namespaces: null, labelSelector: {}, names: [], exclude: [], only: null, undoes: null },
@@ -97,7 +94,7 @@ describe('the scope of a command', () => {
 
   test('is what another transition has changed, for an undo', async () => {
     const undo = await undoOperation(sessionIn('shop'), '1f0c92ab', flagsOf(['--restart-now']));
-    expect(transitionIn(undo)).toEqual({
+    expect(transitionOf(undo)).toEqual({
       ...scoped({ glob: '*', namespaces: ['shop'], undoes: '1f0c92ab' }),
       restartNow: true,
     });

@@ -1,5 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { KubeObject, New, ObjectMeta, Stored } from '../../../api/objects.ts';
 import { Namespaces, type Resource } from '../../../api/resources.ts';
 import {
   KubeClient,
@@ -42,11 +42,11 @@ export class GuardedClient extends KubeClient {
 
   override async create<T extends KubeObject>(
     resource: Resource,
-    object: T,
+    object: New<T>,
     options: WriteOptions = {},
   ): Promise<Stored<T>> {
     if (resource === Namespaces) return this.#createNamespace(object);
-    this.#guard(resource, object.metadata, object);
+    this.#guard(resource, { ...object.metadata, name: object.metadata.name ?? '' }, object);
     return super.create(resource, resource.namespaced ? object : this.#labelled(object), options);
   }
 
@@ -91,15 +91,15 @@ export class GuardedClient extends KubeClient {
     await Promise.all([super.close(), this.#plain.close()]);
   }
 
-  async #createNamespace<T extends KubeObject>(object: T): Promise<Stored<T>> {
-    const created = await this.#plain.create(Namespaces, this.#labelled(object));
-    this.#own.add(object.metadata.name);
-    await openNamespace(this.#plain, this.#given, object.metadata.name);
+  async #createNamespace<T extends KubeObject>(object: New<T>): Promise<Stored<T>> {
+    const created = await this.#plain.create<T>(Namespaces, this.#labelled(object));
+    this.#own.add(created.metadata.name);
+    await openNamespace(this.#plain, this.#given, created.metadata.name);
     return created;
   }
 
   /** The run removes at its end what carries its id. */
-  #labelled<T extends KubeObject>(object: T): T {
+  #labelled<T extends { metadata: Pick<ObjectMeta, 'labels'> }>(object: T): T {
     const labels = { ...object.metadata.labels, ...labelsOf(this.#given.run) };
     return { ...object, metadata: { ...object.metadata, labels } };
   }

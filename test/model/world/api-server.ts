@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { KubeObject, New, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { frozen } from './frozen.ts';
@@ -92,8 +92,8 @@ export class ApiServer {
     return found;
   }
 
-  create(resource: Resource, object: KubeObject): Stored {
-    const { generateName, ...given } = object.metadata as KubeObject['metadata'] & { generateName?: string };
+  create(resource: Resource, object: New): Stored {
+    const { generateName, ...given } = object.metadata;
     const uid = `uid-${++this.#uids}`;
     const name = given.name ?? `${generateName}${this.#uids}`;
     if (this.find(resource, { namespace: given.namespace, name }) !== undefined) {

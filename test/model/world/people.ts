@@ -18,7 +18,6 @@ import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { HealingRequest } from '../../../decisions/pool/healing-request.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
 import { disksOf } from '../../../decisions/template/used-disks.ts';
-import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
@@ -132,7 +131,7 @@ export class People {
     const { uid, resourceVersion } = made.metadata;
     const operation = { namespace: NAMESPACE, name, uid };
     const asOf = { vms: resourceVersion, vmis: resourceVersion, pools: resourceVersion };
-    const transition = transitionOf(made as unknown as StoredOperation);
+    const transition = transitionOf({ metadata: made.metadata, spec });
     const run = operationRunIdOf({ ...refOf(name), uid });
     this.runTransition(run, { operation, action: 'MachineType', transition, requestedBy, reason, asOf });
     return { run, uid };

@@ -22,7 +22,7 @@ const rows = async (page: Page): Promise<string[]> =>
 /** Makes an operation, and resolves with its name when it is over. */
 async function done(namespace: string, name: string, spec: StoredOperation['spec']): Promise<void> {
   const { kube } = fleet();
-  await kube.create<StoredOperation>(VirtualMachineOperations, { metadata: { namespace, name }, spec } as never);
+  await kube.create<StoredOperation>(VirtualMachineOperations, { metadata: { namespace, name }, spec });
   await until(async () => {
     const { status } = await kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name });
     expect(status?.completionTime).toBeDefined();

@@ -3,8 +3,9 @@ import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-repo
 import { byNumber } from '../../decisions/lib/names.ts';
 import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { printNote, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
+import { printNote, printBrokenWatch, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { readNode } from './read.ts';
 
@@ -42,12 +43,20 @@ export async function followNode(
   onLook: (view: NodeReport) => Promise<void> | void = () => {},
 ): Promise<void> {
   await using board = new Board<NodeReport>('node', { blockOf });
-  for (;;) {
+  const look = async (): Promise<boolean> => {
     const view = await nodeViewOf(kube, node);
     board.show([view]);
-    if (view.items.length === 0) return;
-    await onLook(view);
+    if (view.items.length > 0) await onLook(view);
+    return view.items.length === 0;
+  };
+  // A poll, because what it shows joins six kinds: most of their changes are of no concern to the node.
+  for (let isOver = await look(); !isOver;) {
     await sleep(LOOK_MS);
+    isOver = await look().catch((error: unknown) => {
+      if (error instanceof KubeError || error instanceof KubeUnreachable) printBrokenWatch(error);
+      else throw error;
+      return false;
+    });
   }
 }
 

@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { NODE_LABEL } from '../../../clients/drain/read.ts';
 import { setup } from '../../../clients/setup/setup.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/workflow-signals.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { Opened } from '../../clients/dashboard/opened.ts';
+import { follow, nowhere, outcomeOf, start } from '../../clients/drover.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
@@ -69,6 +71,37 @@ test('a dashboard says that the API server is away, and then shows what has happ
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(squares()).toEqual(['web-1', 'web-2', 'web-3']));
   await until(async () => expect(page.session).toMatchObject({ state: 'live', message: null }));
+});
+
+test('commands that follow a node and an operation go on once the API server is back', async () => {
+  const { stack, kube } = fleet();
+  const namespace = await fleet().namespace();
+  const [vmi, node] = [{ namespace, name: 'web' }, `node-of-${namespace}`];
+  await kube.create(Nodes, { metadata: { name: node } });
+  const labels = { [NODE_LABEL]: node };
+  await kube.create(VirtualMachineInstances, { metadata: { ...vmi, labels }, spec: { domain: { devices: {} } } });
+  const operation = await TestOperation.make(kube, namespace, {
+    action: 'Stop',
+    vms: { selector: {} },
+    paused: true,
+  });
+  const followed = [
+    ['drain', 'status', node],
+    ['operations', 'describe', operation.key.name, '-n', namespace],
+  ].map((args) => {
+    const command = start([...args, '--watch'], { ...nowhere, ...stack.env });
+    return { outcome: outcomeOf(command), shows: follow(command.stdout!), notes: follow(command.stderr!) };
+  });
+  await followed[0]!.shows('1 VMI left');
+  await followed[1]!.shows(operation.key.name);
+  stack.kill('kube-apiserver', 'SIGKILL');
+  await Promise.all(followed.map(({ notes }) => notes('the watch failed and is being restarted')));
+  await stack.restart('kube-apiserver');
+  await kube.delete(VirtualMachineInstances, vmi);
+  await operation.delete();
+  const [ofNode, ofOperation] = await Promise.all(followed.map(({ outcome }) => outcome));
+  expect(ofNode).toMatchObject({ code: 0, stdout: expect.stringContaining(`no VMI is on node ${node}`) });
+  expect(ofOperation).toMatchObject({ code: 1, stderr: expect.stringContaining('was deleted') });
 });
 
 test('an etcd that is restored under a running worker makes and deletes nothing, and the next change is seen in seconds', async () => {

@@ -257,7 +257,11 @@ export class KubeClient {
   }
 
   /** Returns the object to write, annotated with the trace of the writer. */
-  #withTraceparent<T extends { metadata?: Pick<ObjectMeta, 'annotations'> }>(resource: Resource, object: T, isDryRun = false): T {
+  #withTraceparent<T extends { metadata?: Pick<ObjectMeta, 'annotations'> }>(
+    resource: Resource,
+    object: T,
+    isDryRun = false,
+  ): T {
     const { traceparent } = this.#options;
     if (traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
     const { metadata } = object;

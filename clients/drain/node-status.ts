@@ -5,7 +5,16 @@ import { formatCounts } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Board, printViews } from '../cli/live.ts';
-import { printNote, printBrokenWatch, paint, plain, table, type Cell, type Style, type DataFormat } from '../cli/print.ts';
+import {
+  printNote,
+  printBrokenWatch,
+  paint,
+  plain,
+  table,
+  type Cell,
+  type Style,
+  type DataFormat,
+} from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { readNode } from './read.ts';
 

@@ -11,7 +11,7 @@ test('a test writes objects in a namespace that it made, and its verbs are not j
   const asked: string[] = [];
   const server = createServer(({ method }, response) => {
     asked.push(method!);
-    response.writeHead(200).end('{"metadata":{}}');
+    response.writeHead(200).end('{"metadata":{"name":"test-1"}}');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();

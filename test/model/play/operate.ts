@@ -16,7 +16,7 @@ export function operate(
 ): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
   const { metadata } = world.server.create(VirtualMachineOperations, {
-    metadata: { namespace: NAMESPACE, generateName: 'op-' } as unknown as { name: string },
+    metadata: { namespace: NAMESPACE, generateName: 'op-' },
     spec: {
       action,
       ...spec,

@@ -158,7 +158,7 @@ function ask(world: World, { where, action, atOnce }: Asked): void {
   const resource = isNamespaced ? VirtualMachineOperations : ClusterVirtualMachineOperations;
   const at = 'namespace' in where ? NAMESPACES[where.namespace]! : undefined;
   const made = world.server.create(resource, {
-    metadata: { ...(isNamespaced ? { namespace: at! } : {}), generateName: 'op-' } as unknown as { name: string },
+    metadata: { ...(isNamespaced ? { namespace: at! } : {}), generateName: 'op-' },
     spec: {
       ...spec,
       ...(where.in === 'one' ? { namespaces: [at] } : {}),

@@ -15,15 +15,15 @@ interface ClaimTarget {
   migration?: number | undefined;
 }
 
-/** A place in the disruption budget, for as long as it may be used. */
+/** A claim on the disruption budget, for as long as it may be used. */
 export interface Claim {
   /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
   lastCheck: (() => void) | undefined;
-  /** The version of the VM that was read or written in this place; absent if it was not. */
+  /** The version of the VM that was read or written under this claim; absent if it was not. */
   seen?: string;
 }
 
-/** A place that was claimed, and the pool as it was then. */
+/** A claim on a pool's budget, and the pool as it was when the claim was made. */
 interface PoolClaim extends Claim {
   pool: StoredPool;
 }
@@ -31,7 +31,7 @@ interface PoolClaim extends Claim {
 /** What an act needs that costs no budget. */
 export const NO_CLAIM: Claim = { lastCheck: undefined };
 
-/** What came of an act. `isDone`: the VM is or may be disrupted by it, so that the place is in use. */
+/** What came of an act. `isDone`: the VM is or may be disrupted by it, so that the claim is in use. */
 export interface Acted<T> {
   isDone: boolean;
   value: T;
@@ -39,7 +39,7 @@ export interface Acted<T> {
 
 export const notDone = <T>(value: T): Acted<T> => ({ isDone: false, value });
 
-/** The VM waits: the budget had no place, or `reason` names what else stands in the way. `whyNot`: why, in words. */
+/** The VM waits: the budget is used up, or `reason` names what else stands in the way. `whyNot`: why, in words. */
 export class NotAdmitted {
   readonly whyNot: string;
   readonly reason: Exclude<NotMoved['reason'], 'Refused'>;
@@ -51,9 +51,9 @@ export class NotAdmitted {
 }
 
 /**
- * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM was
- * seen last, and gives the place back unless the act was done. Resolves to `NoClaim` if there is none. A place that
- * the same workflow claimed before, even in another attempt, counts as its own. If it got too late to act, a conflict
+ * Acts on the VM within its pool's disruption budget: makes a claim for the workflow of this activity, as the VM
+ * was seen last, and releases it unless the act was done. Resolves to `NotAdmitted` if there is no claim. A claim that
+ * the same workflow made before, even in another attempt, counts as its own. If it got too late to act, a conflict
  * is thrown: the caller looks again, and claims again.
  */
 export async function actWithClaim<T>(
@@ -67,7 +67,7 @@ export async function actWithClaim<T>(
   if ('whyNot' in answer) return new NotAdmitted(answer.whyNot);
   const { claim, pool } = answer;
   const lastCheck = (): void => {
-    // Others may have the place already.
+    // Others may have the budget already.
     if (!claim.isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');
   };
   try {

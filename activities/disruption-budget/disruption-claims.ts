@@ -26,15 +26,15 @@ import { ObservedClaims } from './observed-claims.ts';
 /** Maximum number of claims in one write to a pool's status. */
 const TOGETHER = 100;
 
-/** A place in a pool's disruption budget: its VM may be disrupted. */
+/** A claim on a pool's disruption budget: its VM may be disrupted. */
 interface DisruptionClaim {
-  /** False once it is too late to act on the place: it must be claimed again. */
+  /** False once it is too late to act on the claim: it must be made again. */
   isFresh: () => boolean;
   /** Releases the claim, because the VM is not disrupted after all. */
   release: () => Promise<void>;
 }
 
-/** A place, and the pool as it was when the place was claimed. */
+/** A claim, and the pool as it was when the claim was made. */
 export type Answer = { claim: DisruptionClaim; pool: StoredPool } | { whyNot: string };
 
 interface PendingClaim {
@@ -87,7 +87,7 @@ export class DisruptionClaims {
     if (written !== undefined && !isNewer(written, pool)) this.#written.delete(pool.metadata.uid);
   }
 
-  /** Claims a place in the pool's disruption budget for the VM, as the caller has seen it last. */
+  /** Makes a claim on the pool's disruption budget for the VM, as the caller has seen it last. */
   claim(key: PoolKey, request: ClaimRequest): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     const queue = this.#queueOf(key);

@@ -58,7 +58,7 @@ export interface WaveProgress {
   mayStart: boolean;
 }
 
-/** How VMs are disrupted for one reason, one by one. All but `take` look at this worker's caches alone. */
+/** How VMs are disrupted for one reason, one by one. All but `execute` look at this worker's caches alone. */
 export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
   /** VMs that were started on earlier, and VMs that an earlier attempt may have left half done. */
   readonly known: { begun: readonly { item: Held; begun: B }[]; halfDone: readonly Held[] };
@@ -73,8 +73,8 @@ export interface DisruptionMethod<Held extends { name: string }, O extends { vm:
   /** What to remember of the VM as the wave starts on it; `isNew`: false if that was earlier. */
   begin(item: Held, now: number, isNew: boolean): B;
   /**
-   * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NoClaim` if it waits for
-   * another turn. What it waits for through `aside` keeps no other VM from its turn. Throws transient errors.
+   * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NotAdmitted` if it waits
+   * for another turn. What it waits for through `aside` keeps no other VM from its turn. Throws transient errors.
    */
   execute(item: Held, begun: B, aside: Aside): Promise<O | NotAdmitted | null>;
   follow(item: Held, begun: B, now: number): Promise<Followed<O>>;

@@ -3,7 +3,7 @@
  */
 const FULL_MS = 1_000;
 
-/** Budgets that had no place, by their names: they are not asked again for a moment. */
+/** Budgets that were used up, by their names: they are not asked again for a moment. */
 export class Refusals {
   readonly #known = new Map<string, { message: string; until: number }>();
 

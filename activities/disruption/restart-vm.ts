@@ -14,8 +14,8 @@ const COMES_BACK = new Set(['Always', 'Once']);
 /**
  * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
  * cache must have reached to show that, if the API server tells it. Throws a conflict if the VMI was not ready and has
- * changed since: a VM without service needs no place in a budget, and may have come up; or if the VM has left its
- * owner. `place`: its place there.
+ * changed since: a VM without service needs no claim on a budget, and may have come up; or if the VM has left its
+ * owner. `claim`: the VM's claim on the budget.
  */
 export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, claim: Claim): Promise<ResourceVersions> {
   const { lastCheck } = claim;

@@ -108,7 +108,7 @@ export class MachineTypePatcher {
   }
 
   /**
-   * Handles a VM that no longer needs a patch: an earlier attempt whose result was lost or another client has done it.
+   * Handles a VM that no longer needs a patch, because an earlier attempt or another client has made the change.
    */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.context.rules.ref;

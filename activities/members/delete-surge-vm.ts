@@ -16,8 +16,8 @@ import { deleteVm } from './delete-member.ts';
 const PAUSE_MS = 2_000;
 
 /**
- * Deletes an extra VM, which takes a place in the pool's disruption budget: others may be down because it stands in for
- * them. Without a place, it stays.
+ * Deletes an extra VM, which takes a claim on the pool's disruption budget: others may be down because it stands in for
+ * them. Without a claim, it stays.
  */
 export async function deleteSurgeVm(
   { client, cache, claims }: { client: KubeClient; cache: ClusterCache; claims: DisruptionClaims },

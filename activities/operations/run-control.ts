@@ -3,7 +3,7 @@ import type { OperationRef } from '../../decisions/operations/ref.ts';
 
 /** What Temporal knows of the run of an operation. */
 export type RunState =
-  /** There is none, or no longer, or the API server was restored since: what it has done is no longer done. */
+  /** The operation does not exist, or the API server was restored since the run began: what the run did is undone. */
   | { is: 'missing' }
   /** `progress`: null if no worker answers just now. */
   | {

@@ -33,8 +33,8 @@ export interface SeenMember {
 }
 
 /**
- * `notWanted`: the act is no longer wanted. `left`: the act was not possible; holds the version that a later plan must
- * have seen, undefined if the VM no longer exists.
+ * `notWanted`: the act is no longer wanted. `skippedAt`: the act was not possible; holds the version that a later plan
+ * must have seen, undefined if the VM no longer exists.
  */
 export type OwnedActResult = 'done' | 'notWanted' | { skippedAt: string | undefined };
 

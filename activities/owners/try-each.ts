@@ -13,7 +13,7 @@ export interface TryEachOptions {
 }
 
 /**
- * The outcome of an item: `left` unchanged, because there was nothing to do, or changed. What is left does
+ * The outcome of an item: `skipped` unchanged, because there was nothing to do, or changed. What is skipped does
  * not count as a success: the next plan may want the same again.
  */
 export type Acted = 'done' | 'skipped';
@@ -23,7 +23,7 @@ export type RefusedType = 'Refused';
 const REFUSED: RefusedType = 'Refused';
 
 /**
- * What has become of housekeeping on all items: `left` if nothing was done. If nothing was done because that was
+ * What has become of housekeeping on all items: `skipped` if nothing was done. If nothing was done because that was
  * refused, throws a failure that says which items were, and that Temporal does not retry: the next plan does, in
  * another order.
  */

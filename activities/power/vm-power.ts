@@ -77,7 +77,7 @@ interface PooledVm extends LiveVm {
 /**
  * Starts, stops, restarts, migrates or changes VMs one by one, each decided again right before acting: only the chosen
  * one, and only if it still needs that and nothing stands in its way. Notes on the VM what it acts for, before it does
- * or with it, so that it is not done again for the same operation. For a restart or a migration, a place in the budget
+ * or with it, so that it is not done again for the same operation. For a restart or a migration, a claim on the budget
  * of the VM's pool is claimed like every other disruption of the pool's VMs.
  */
 export class VmPower {
@@ -226,7 +226,7 @@ export class VmPower {
     return recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
   }
 
-  /** A restart or a migration takes a place in the budget of the VM's pool, if it has one. */
+  /** A restart or a migration takes a claim on the budget of the VM's pool, if it has one. */
   async #act(
     action: Exclude<PowerAction, 'Patch'>,
     { vm, vmi, owner }: PooledVm,

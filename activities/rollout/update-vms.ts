@@ -80,7 +80,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
   async function prepare(request: RemoveRequest) {
     const { key, revision, vms, minVersions } = request;
     await cache.catchUp(minVersions);
-    // What each VM is brought to is decided on the pool that comes with its place in the budget.
+    // What each VM is brought to is decided on the pool that comes with its claim on the budget.
     const pool = await knownPool(client, cache, key);
     if (pool === undefined) return all(vms, { end: 'Gone' });
     const own = poolTemplate(pool.spec);

@@ -95,7 +95,7 @@ export class VmUpdater {
     const execute = async (): Promise<UpdateOutcome | NotAdmitted | null> => {
       if (item.act === 'migrate') return this.#migrate(item);
       let outcome = await this.#executeOnce(item, aside, tries++);
-      // Meanwhile, the VM may have left its pool, or may have come up and need a place.
+      // Meanwhile, the VM may have left its pool, or may have come up and need a claim.
       while (outcome === 'again') outcome = await this.#executeOnce(item, aside, tries++);
       return outcome;
     };
@@ -143,7 +143,7 @@ export class VmUpdater {
     );
   }
 
-  /** Whether the VM needs a place in the budget. */
+  /** Whether the VM needs a claim on the budget. */
   #disrupts(item: BatchVm, seen: Glance & Partial<Pick<Look, 'right'>>): boolean {
     const todo = this.#decide(item, seen);
     return todo.need === 'act' && todo.disrupts;

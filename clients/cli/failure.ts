@@ -8,7 +8,7 @@ export class Failure extends Error {
   override readonly name: string = 'Failure';
 }
 
-/** There is no object of that name: the dashboard takes it off the page. */
+/** The object does not exist: the dashboard takes it off the page. */
 export class NotThere extends Failure {}
 
 /** A wrong command line: one sentence for stderr, and exit code 2. */

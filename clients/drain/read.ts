@@ -45,7 +45,7 @@ interface ReadNode extends Omit<NodeReportInput, 'now'> {
   reason: string | null;
 }
 
-/** Reads what a report about the node takes. Throws `NotThere` if there is no such node. */
+/** Reads what a report about the node needs. Throws `NotThere` if the node does not exist. */
 export async function readNode(kube: KubeClient, node: string): Promise<ReadNode> {
   // VMs that leave other nodes take places in the budgets of their pools, too.
   const { items: all } = await kube.list<Node>(Nodes);

@@ -90,7 +90,7 @@ export function reportOf(input: ReportInput): ReportRow[] {
   ];
 }
 
-/** `told`: what the workflow reports of the VM. Returns null if there is nothing to say about it. */
+/** `reported`: what the workflow reports of the VM. Returns null if there is nothing to say about it. */
 function rowOf(vm: ReportedVm, input: ReportInput, reported: How | null): ReportRow | null {
   const { namespace, name } = vm;
   const { seen, from, to, vmiType } = recordedOf(vm, input);

@@ -10,7 +10,7 @@ import { workersIn } from '../session/workers.ts';
 
 /**
  * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from the Events
- * on the VMs, which the API server keeps for an hour by default. `remark`: called with a sentence if so.
+ * on the VMs, which the API server keeps for an hour by default. `warn`: called with a sentence if so.
  */
 export async function actsOfOperation(
   session: Session,

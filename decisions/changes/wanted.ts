@@ -6,7 +6,7 @@ import { undone } from './undo.ts';
 /** What is to be done to VMs: a merge patch, or an undo of what the operation of this name has changed. */
 export type Wanted = { patch: Json } | { undo: string };
 
-/** What that means for one VM. `is`: `nothing` if it has it already, `left` if it can't be done, with the reason. */
+/** What that means for one VM. `is`: `nothing` if it has it already, `skipped` if it can't be done, with the reason. */
 type WantedOfVm<Vm> =
   | { is: 'nothing' }
   | { is: 'skipped'; message: string }

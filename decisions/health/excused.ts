@@ -15,7 +15,7 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'WaitingForVolumeBinding',
 ]);
 
-/** True for a VM that is not ready because of something that is not the VM's own. */
+/** True for a VM that is not ready because of something outside of the VM. */
 export const waitsForItsSurroundings = ({ state }: Pick<VmView, 'state'>): boolean =>
   WAITS_FOR_ITS_SURROUNDINGS.has(state);
 
@@ -26,7 +26,7 @@ export const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
 /** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
 export const isExempt = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
 
-/** Returns why it must not be touched; null if it may be. */
+/** Returns why the VM must not be touched; null if it may be. */
 export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
   whyNotNow(vm, liveVmi(vmi))?.message ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
 

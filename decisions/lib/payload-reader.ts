@@ -53,7 +53,7 @@ export const whole = valueThat((value): value is number => isInteger(value) && v
 export const flag = valueThat((value) => typeof value === 'boolean', 'true or false');
 export const time = valueThat(isTime, 'a time such as 2026-01-31T12:00:00Z');
 
-/** Reads one of the keys of `words`; the type ensures that no key is forgotten. */
+/** Reads one of the keys of `values`; the type ensures that no key is forgotten. */
 export const oneOf =
   <W extends string>(values: Record<W, true>): Reader<W> =>
   (value, what) =>

@@ -31,7 +31,7 @@ export type TransitionNeed =
   /** Changed by this transition; nothing is left to do but to clear its mark, if it has one. */
   | { need: 'done' }
   /**
-   * The type is to be set (null: cleared), and recorded. If `marks`, the VM is marked as waiting for a restart;
+   * The type is to be set (null: cleared), and recorded. If `setsLabel`, the VM is marked as waiting for a restart;
    * otherwise an existing mark is removed.
    */
   | { need: 'patch'; to: string | null; setsLabel: boolean }

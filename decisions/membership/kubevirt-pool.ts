@@ -112,7 +112,9 @@ export function whyNotTakenOver(
 
 const endedBy = (name: string): string => `\`drover release pool ${name}\` lets KubeVirt finish that`;
 
-/** Says why the VMs of a pool can't go to a KubeVirt pool now, which is `theirs` if it exists; null if they can. */
+/**
+ * Says why the VMs of a pool can't go to a KubeVirt pool now, which is `kubeVirtPool` if it exists; null if they can.
+ */
 export function whyNotReleased(
   droverPool: StoredPool,
   kubeVirtPool: StoredKubeVirtPool | undefined,

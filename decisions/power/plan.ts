@@ -53,8 +53,8 @@ export interface PowerPlanInput {
 export interface PowerPlan {
   admitted: AdmittedVm[];
   /**
-   * How many VMs something is still to be done to, without those in progress. Includes those in `take`, excludes VMs
-   * that are left as they are.
+   * How many VMs something is still to be done to, without those in progress. Includes those in `admitted`, excludes
+   * VMs that are left as they are.
    */
   open: number;
   skipped: Skipped[];

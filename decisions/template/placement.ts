@@ -2,8 +2,8 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field } from '../lib/json.ts';
 
 /**
- * Serializes where a VMI's spec lets the VMI run, so that two specs can be compared. Leaves out absent and empty
- * fields.
+ * Serializes the fields of a VMI's spec that choose its node, so that two specs can be compared. Leaves out absent and
+ * empty fields.
  */
 export function placementOf(spec: unknown): string {
   const set = ['nodeSelector', 'affinity', 'tolerations']

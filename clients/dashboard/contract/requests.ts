@@ -138,7 +138,7 @@ export interface ReportLine {
 /** `GET /api/reports/NAMESPACE/NAME/PAGE/WORDS`: 404 for an operation that changes no machine types. */
 export type TransitionReport = Paged<ReportLine>;
 
-/** `GET /api/nodes/NAME`: VMIs left on a node, and what each waits for. 404 with `Fault` if there is no such node. */
+/** `GET /api/nodes/NAME`: VMIs left on a node, and what each waits for. 404 with `Fault` if the node does not exist. */
 export interface NodeDetails {
   node: string;
   isDrained: boolean;

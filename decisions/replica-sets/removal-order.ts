@@ -3,8 +3,8 @@ import type { Replica } from './replica.ts';
 
 /**
  * Sorts replicas in the order in which they leave a set: replicas that are not ready, among them first replicas that
- * can't run as they are; then replicas that migrate; then ready ones; among equals the newest first. The order is
- * total: the same replicas always leave in the same order.
+ * can't run as they are; then replicas that migrate or whose node is drained; then ready ones; among equals the newest
+ * first. The order is total: the same replicas always leave in the same order.
  */
 export const removalOrder = (replicas: readonly Replica[]): Replica[] =>
   [...replicas].sort((a, b) => rankOf(a) - rankOf(b) || b.createdAt - a.createdAt || (a.name < b.name ? -1 : 1));

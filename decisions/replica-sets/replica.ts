@@ -8,6 +8,7 @@ import {
 } from '../health/availability.ts';
 import type { Leaver } from '../owners/steps.ts';
 import { deletionBlockedBy } from '../owners/terminating.ts';
+import { isMoving } from '../views/drained-node.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 
@@ -29,7 +30,8 @@ export interface Replica extends Leaver, MaybeAvailable {
   isReady: boolean;
   /** Can't run as it is. */
   isFailing: boolean;
-  isMigrating: boolean;
+  /** It migrates, or its node is drained. */
+  isMoving: boolean;
   /** Was not asked to run. */
   isHalted: boolean;
   /** KubeVirt's word for how it is. */
@@ -50,7 +52,7 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   isUnknown: vmi?.nodeLost === true && !isKnownToHaveEnded(vmi),
   isReady: isReady(vm, vmi),
   isFailing: isFailing(vm),
-  isMigrating: vmi?.migration != null,
+  isMoving: vmi !== undefined && isMoving(vmi),
   isHalted: isHalted(vm),
   availableSince: vmAvailableSince(vm, vmi, minReadyMs),
   state: vm.state,
@@ -78,7 +80,7 @@ export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
     isUnknown,
     isReady: ready,
     isFailing: false,
-    isMigrating: vmi.migration !== null,
+    isMoving: isMoving(vmi),
     isHalted: false,
     availableSince: ready ? (vmi.readySince ?? 0) + minReadyMs : null,
     state: stateOf(vmi, isUnknown),

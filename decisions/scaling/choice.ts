@@ -1,6 +1,7 @@
 import type { ScaleInSelectionPolicy } from '../../api/pool/pool.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
 import { isAtRest, isDown, isReady, liveVmi, type VmiOf } from '../health/availability.ts';
+import { isMoving } from '../views/drained-node.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -36,7 +37,10 @@ export function leavingOrder(input: CandidatesInput): VmView[] {
     policy,
     isUnhealthy: (vm) => unhealthy.has(vm.name),
     isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
-    isMigrating: (vm) => vmiOf(vm)?.migration != null,
+    isMoving: (vm) => {
+      const vmi = vmiOf(vm);
+      return vmi !== undefined && isMoving(vmi);
+    },
     isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),
     spread: spreadOf(input),
   });

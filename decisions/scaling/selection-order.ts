@@ -10,11 +10,12 @@ import { spreadOut, type Spreading } from './spread.ts';
 const SERVING = 3;
 
 /**
- * Orders members by the cost of losing them: members that are not ready first, then members that migrate, then others.
+ * Orders members by the cost of losing them: members that are not ready first, then members that migrate or whose node
+ * is drained, then others.
  */
-export function servingRank({ isReady, isMigrating }: { isReady: boolean; isMigrating: boolean }): number {
+export function servingRank({ isReady, isMoving }: { isReady: boolean; isMoving: boolean }): number {
   if (!isReady) return 1;
-  return isMigrating ? 2 : SERVING;
+  return isMoving ? 2 : SERVING;
 }
 
 /** What the order needs to know besides the VM itself. */
@@ -24,7 +25,7 @@ export interface OrderOptions {
   isUnhealthy?: (vm: VmView) => boolean;
   /** Whether the VM has no VMI and is not meant to have one. */
   isAtRest?: (vm: VmView) => boolean;
-  isMigrating?: (vm: VmView) => boolean;
+  isMoving?: (vm: VmView) => boolean;
   /**
    * Whether the VM has the revision that VMs are brought to. One that still needs the update leaves before its equals,
    * because that saves a restart; one of which that is unknown, as of a VM that was attached by hand, leaves after
@@ -43,13 +44,13 @@ export interface OrderOptions {
  * is total and deterministic: the same fleet always gives the same order.
  */
 export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {}): VmView[] {
-  const { policy = {}, isUnhealthy = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
+  const { policy = {}, isUnhealthy = () => false, isAtRest = isHalted, isMoving = () => false } = options;
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
   const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
   /** The cost of losing the VM. A user who puts a halted VM into a pool wants to keep it there. */
   const lossRank = (vm: VmView): number => {
     if (isAtRest(vm)) return vm.joined ? SERVING : 0;
-    return servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) });
+    return servingRank({ isReady: vm.ready, isMoving: isMoving(vm) });
   };
   const rankOf = (vm: VmView): number[] => [
     isUnhealthy(vm) ? 0 : 1,
@@ -81,7 +82,7 @@ export function updateOrder(
   const rankOf = (vm: VmView): number[] => [
     isDown(vm) ? 0 : 1,
     labelRank(vm, policy),
-    ...(isRandom ? [isHalted(vm) ? 0 : servingRank({ isReady: vm.ready, isMigrating: false })] : []),
+    ...(isRandom ? [isHalted(vm) ? 0 : servingRank({ isReady: vm.ready, isMoving: false })] : []),
   ];
   return inOrder(vms, rankOf, policy);
 }

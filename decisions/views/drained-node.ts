@@ -14,6 +14,10 @@ const AUTOSCALER_TAINTS: readonly string[] = ['ToBeDeletedByClusterAutoscaler', 
 export const isDrained = ({ taints = [] }: Pick<NodeView, 'taints'>, drainTaint: string): boolean =>
   taints.some((key) => key === CORDON_TAINT || key === drainTaint || AUTOSCALER_TAINTS.includes(key));
 
+/** Reports whether the VMI migrates, or is to, because its node is drained: it is the cheaper one to lose. */
+export const isMoving = ({ migration, nodeDrained, podNodeCordoned }: VmiView): boolean =>
+  migration !== null || nodeDrained || podNodeCordoned;
+
 /** Fills in whether the nodes of a VMI are cordoned or drained. */
 export function withDrain(vmi: VmiView, nodeOf: (name: string) => NodeView | undefined, drainTaint: string): VmiView {
   const podNode = vmi.podNode === null ? undefined : nodeOf(vmi.podNode);

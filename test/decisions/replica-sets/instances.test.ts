@@ -88,17 +88,18 @@ describe('scale-in', () => {
     expect(deleted(plan({ replicas: 1 }, back).steps)).toEqual([B]);
   });
 
-  test('takes VMIs that are not ready before those that migrate, these before ready ones, and then the newest', () => {
+  test('takes VMIs that are not ready before those that migrate or are drained, then ready ones, and then the newest', () => {
     const vmis = [
       anInstance('old', { createdAt: 1 }),
       anInstance('new', { createdAt: 3 }),
       anInstance('migrates', { createdAt: 1, migration: { name: 'm', phase: 'Running', createdAt: 0 } }),
+      anInstance('drained', { createdAt: 0, nodeDrained: true }),
       anInstance('starts', { createdAt: 1, ready: false, phase: 'Scheduling' }),
       anInstance('starts later', { createdAt: 2, ready: false, phase: 'Pending' }),
     ];
-    const order = ['starts later', 'starts', 'migrates', 'new', 'old'];
+    const order = ['starts later', 'starts', 'migrates', 'drained', 'new', 'old'];
     for (let left = 0; left <= vmis.length; left++)
-      expect(deleted(plan({ replicas: left }, vmis).steps)).toEqual(order.slice(0, 5 - left));
+      expect(deleted(plan({ replicas: left }, vmis).steps)).toEqual(order.slice(0, 6 - left));
   });
 
   test('takes no more than the surplus, not counting VMIs that are already leaving', () => {

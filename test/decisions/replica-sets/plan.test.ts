@@ -94,21 +94,23 @@ const withVmis = (fields: Partial<VmiView>) => ({ vmiOf: (vm: VmView): VmiView =
 const migrating = (vm: VmView): VmiView => ({
   ...aVmi(vm),
   migration: vm.name === 'migrates' ? { name: 'm', phase: 'Running', createdAt: 0 } : null,
+  nodeDrained: vm.name === 'drained',
 });
 
 describe('scale-in', () => {
-  test('takes VMs that are not ready before those that migrate, these before ready ones, and then the newest', () => {
+  test('takes VMs that are not ready before those that migrate or are drained, then ready ones, and then the newest', () => {
     const vms = [
       aMember('old', { createdAt: 1 }),
       aMember('new', { createdAt: 3 }),
       aMember('mid', { createdAt: 2 }),
       aMember('migrates', { createdAt: 1 }),
+      aMember('drained', { createdAt: 0 }),
       aMember('starts', { createdAt: 2, ready: false }),
       aMember('fails', { createdAt: 1, ready: false, startFailures: 2 }),
     ];
-    const order = ['fails', 'starts', 'migrates', 'new', 'mid', 'old'];
+    const order = ['fails', 'starts', 'migrates', 'drained', 'new', 'mid', 'old'];
     for (let left = 0; left <= vms.length; left++)
-      expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 6 - left));
+      expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 7 - left));
   });
 
   test('deletes VMs with their disks, for whatever reason they leave', () => {

@@ -28,6 +28,14 @@ const aBatch = (names: string[], act: UpdateAct = 'restart'): Batch => ({
   vms: names.map((name) => ({ name, uid: `uid-of-${name}`, act, from: 'old', wasDown: false })),
 });
 
+test('scale-in takes a VM whose node is drained before VMs that serve elsewhere', () => {
+  const vms = numbered(9);
+  for (const drained of vms) {
+    const vmiOf: PoolPlanInput['vmiOf'] = (vm) => aVmi(vm, { nodeDrained: vm === drained });
+    expect(deleted(plan({ replicas: 8 }, { vms, vmiOf }))).toEqual([drained.name]);
+  }
+});
+
 describe('a VM that is gone while a batch holds its name', () => {
   const batches = [aBatch(['web-3', 'web-7'])];
   const vms = without(numbered(10), 'web-3');

@@ -63,7 +63,7 @@ describe('the order of scale-in', () => {
           aVm('web-2', { uid: two }),
           aVm('web-3', { uid: three, ready: false, state: 'Starting' }),
         ];
-        const ordered = scaleInOrder(vms, { isMigrating: ({ name }) => name !== 'web-1' });
+        const ordered = scaleInOrder(vms, { isMoving: ({ name }) => name !== 'web-1' });
         expect(ordered.map(({ name }) => name)).toEqual(['web-3', 'web-2', 'web-1']);
       }),
     );

@@ -12,6 +12,17 @@ const FIELDS: readonly (readonly [name: string, values: string])[] = [
 /** The message for a text that is not a cron. */
 export const CRON_SHAPE = 'must have five fields: minute, hour, day of month, month, day of week';
 
+/** What other schedulers know by names. */
+const NAMED: Partial<Record<string, string>> = {
+  '@hourly': '0 * * * *',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@weekly': '0 0 * * 0',
+  '@monthly': '0 0 1 * *',
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+};
+
 /** A time far in the past: a cron with no run after it never runs. */
 const LONG_AGO = new Date(0);
 
@@ -47,6 +58,9 @@ export const lastRun = (cron: Cron, time: number): number | null =>
 /** Returns what is wrong with a cron of five fields; undefined if it is valid. */
 export function cronFault(text: string): string | undefined {
   const fields = text.trim().split(/ +/);
+  const named = NAMED[text.trim()];
+  if (named !== undefined) return `${CRON_SHAPE}, here ${named}`;
+  if (/^(CRON_)?TZ=/.test(text)) return `${CRON_SHAPE}; the time zone is given apart from it`;
   if (fields.length !== FIELDS.length) return CRON_SHAPE;
   for (const [index, [name, values]] of FIELDS.entries()) {
     const alone = FIELDS.map((_, other) => (other === index ? fields[index] : '*')).join(' ');
@@ -61,7 +75,9 @@ export function cronFault(text: string): string | undefined {
 export function timeZoneFault(name: string): string | undefined {
   try {
     void new Intl.DateTimeFormat('en', { timeZone: name });
-    return undefined;
+    // The API server does not know names whose letters have another case.
+    const right = Intl.supportedValuesOf('timeZone').find((zone) => zone.toLowerCase() === name.toLowerCase());
+    return right === undefined || right === name ? undefined : `${name} is written ${right}`;
   } catch {
     const meant = closest(name, ['UTC', ...Intl.supportedValuesOf('timeZone')]);
     return meant === undefined

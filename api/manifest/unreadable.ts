@@ -3,6 +3,7 @@ const MESSAGES: Record<string, string> = {
   ENOTDIR: 'no such file',
   EISDIR: 'it is a folder',
   EACCES: 'this user may not read it',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text, as YAML and JSON must be',
 };
 
 /** Says in a few words why a file can't be read, or what is wrong with its text. */

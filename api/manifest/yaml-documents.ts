@@ -50,6 +50,20 @@ const NOT_KUBECTLS = new Set(
   ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
+/**
+ * Reads a YAML or JSON text that is one value, null if it is empty. `fault`: why it is not one, in a sentence without a
+ * full stop, with the line.
+ */
+export function singleDocument(text: string): { value: unknown } | { fault: string } {
+  const [document, second] = readDocuments(text);
+  if (document === undefined) return { value: null };
+  const [fault] = document.faults;
+  if (fault !== undefined) return { fault: `line ${fault.line}: ${fault.message}` };
+  return second === undefined
+    ? { value: document.value }
+    : { fault: `line ${second.lineOf([])}: it must be one document, without ---` };
+}
+
 /** Reads the documents of a YAML or JSON text. Leaves out documents that are empty or hold only comments. */
 export function readDocuments(text: string): SourceDocument[] {
   const lines = new LineCounter();
@@ -120,11 +134,12 @@ function plainJson(document: Document.Parsed): unknown {
   }
 }
 
-/** Reports all duplicate keys, but only the first of the other errors: those after it are mostly its consequences. */
+/** Reports all duplicate keys before the first other error, and that error: the rest are mostly its consequences. */
 function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
   const errors = [...document.errors, ...document.warnings];
-  const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
   const first = errors.find((error) => error.code !== 'DUPLICATE_KEY');
+  const end = first?.pos[0] ?? Infinity;
+  const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY' && error.pos[0] < end);
   return [...twice, ...(first === undefined ? [] : [first])].map((error) =>
     at(error.pos[0], formatSyntax(error, document)),
   );
@@ -141,6 +156,8 @@ function formatSyntax(error: YAMLError, document: Document.Parsed): string {
     return 'a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line';
   }
   if (/call stack/i.test(error.message)) return TOO_DEEP;
+  if (error.message.endsWith('at node end'))
+    return 'more follows what ends before this: write --- on a line of its own between two objects';
   return `invalid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
 }
 

@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { utf8Text } from '../../api/lib/utf8-text.ts';
 import type { ManifestFile } from '../../api/manifest/manifest.ts';
 import { whyUnreadable } from '../../api/manifest/unreadable.ts';
 import { Failure } from '../cli/failure.ts';
@@ -10,8 +12,8 @@ const MANIFEST = /\.(ya?ml|json)$/;
 export async function readManifestFiles(paths: string[], recursive: boolean): Promise<ManifestFile[]> {
   const files: ManifestFile[] = [];
   for (const path of paths) {
-    if (path === '-') files.push({ source: 'standard input', text: await readStandardInput() });
-    else for (const file of filesAt(path, recursive)) files.push({ source: file, text: readText(file) });
+    if (path === '-') files.push(await readText('standard input', process.stdin));
+    else for (const file of filesAt(path, recursive)) files.push(await readText(file, createReadStream(file)));
   }
   return files;
 }
@@ -21,10 +23,10 @@ function filesAt(path: string, recursive: boolean): string[] {
     throw new Failure(`${path}: drover does not read URLs; fetch it and give it as a file, or with \`-f -\``);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw new Failure(`${path}: no such file or folder`);
-  if (!stats.isDirectory()) return [path];
+  if (!stats.isDirectory()) return [whole(path)];
   const files = readdirSync(path, { recursive, withFileTypes: true })
     .filter((entry) => !entry.isDirectory() && MANIFEST.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
+    .map((entry) => whole(join(entry.parentPath, entry.name)))
     .sort();
   if (files.length === 0)
     throw new Failure(
@@ -33,16 +35,27 @@ function filesAt(path: string, recursive: boolean): string[] {
   return files;
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Failure(`${file}: ${whyUnreadable(error)}`, { cause: error });
-  }
+/** Returns the path of a file that refers to no other files. Throws `Failure` for one that does. */
+function whole(path: string): string {
+  if (!/^kustomization(\.ya?ml)?$/i.test(basename(path))) return path;
+  const folder = dirname(path);
+  throw new Failure(`${path}: drover does not build kustomizations: kubectl kustomize ${folder} | drover … -f -`);
 }
 
-async function readStandardInput(): Promise<string> {
+/** More than the manifests of any fleet: a wrong file, or a device, must not fill the memory. */
+const MOST_MIB = 64;
+
+async function readText(source: string, stream: Readable): Promise<ManifestFile> {
   const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
+  let left = MOST_MIB * 1024 * 1024;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      left -= chunk.length;
+      if (left < 0) throw new Failure(`it is larger than ${MOST_MIB} MiB, so it can't be a manifest`);
+    }
+    return { source, text: utf8Text(Buffer.concat(chunks)) };
+  } catch (error) {
+    throw new Failure(`${source}: ${whyUnreadable(error)}`, { cause: error });
+  }
 }

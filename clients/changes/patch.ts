@@ -1,3 +1,4 @@
+import { singleDocument } from '../../api/manifest/yaml-documents.ts';
 import { whyNoChange } from '../../decisions/changes/why-no-change.ts';
 import type { Json } from '../../decisions/lib/json.ts';
 import { readManifestFiles } from '../apply/manifests.ts';
@@ -22,10 +23,9 @@ export async function patchOf({ patch: path, set }: ChangeOptions): Promise<Json
 }
 
 async function readPatch(path: string): Promise<unknown> {
-  const [{ parse }, [file]] = await Promise.all([import('yaml'), readManifestFiles([path], false)]);
-  try {
-    return parse(file!.text);
-  } catch (error) {
-    throw new Failure(`${path}: ${(error as Error).message.split('\n')[0]}`, { cause: error });
-  }
+  const [file, another] = await readManifestFiles([path], false);
+  if (another !== undefined) throw new Failure(`${path}: a change is one file, and this folder holds several`);
+  const read = singleDocument(file!.text);
+  if ('fault' in read) throw new Failure(`${file!.source}: ${read.fault}`);
+  return read.value;
 }

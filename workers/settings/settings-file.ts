@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { utf8Text } from '../../api/lib/utf8-text.ts';
 import { check } from '../../api/manifest/check.ts';
 import { formatPath, ManifestErrors } from '../../api/manifest/problem.ts';
+import { whyUnreadable } from '../../api/manifest/unreadable.ts';
 import { readDocuments } from '../../api/manifest/yaml-documents.ts';
 import { fileSchema } from './schema.ts';
 import { eachSetting, type SettingName } from './settings.ts';
@@ -52,10 +54,10 @@ const valueAt = (value: unknown, path: readonly string[]): string | number | str
 
 function textOf(path: string, problem: (message: string) => ManifestErrors): string {
   try {
-    return readFileSync(path, 'utf8');
+    return utf8Text(readFileSync(path));
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw problem('settings file not found');
-    throw problem(code === 'EISDIR' ? 'must be a file, found a folder' : `can't be read: ${code ?? message}`);
+    throw problem(code === 'EISDIR' ? 'must be a file, found a folder' : `can't be read: ${whyUnreadable(error)}`);
   }
 }

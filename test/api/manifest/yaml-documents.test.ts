@@ -67,6 +67,16 @@ describe('a text that is not YAML', () => {
     ],
     ['a tab', 'a:\n\tb: 1\n', 'f.yaml:2:1 (document 1): a tab indents this line: YAML takes only spaces'],
     [
+      'a tab, and what follows from it',
+      'spec:\n\ta: 1\n\tb:\n\t\ta: 1\n',
+      'f.yaml:2:1 (document 1): a tab indents this line: YAML takes only spaces',
+    ],
+    [
+      'two objects without a separator, as jq prints them',
+      '{"a": 1}\n{"a": 2}\n',
+      'f.yaml:2:1 (document 1): more follows what ends before this: write --- on a line of its own between two objects',
+    ],
+    [
       'a bad indentation',
       'a:\n  b: 1\n c: 2\n',
       'f.yaml:3:1 (document 1): this line is indented neither like the one above it nor as a part of it',

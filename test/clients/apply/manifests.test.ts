@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -16,6 +16,38 @@ function folder(files: Record<string, string>): string {
   }
   return root;
 }
+
+test.each([
+  ['Latin-1', Buffer.from('name: gr\u00fc\u00dfe\n', 'latin1')],
+  ['UTF-16, as PowerShell writes it', Buffer.from('\ufeffname: web\n', 'utf16le')],
+  ['binary', Buffer.from([0x1f, 0x8b, 0x08, 0x00])],
+])('a file in %s is refused, and no character of it is replaced', async (_, bytes) => {
+  const file = join(folder({}), 'pool.yaml');
+  writeFileSync(file, bytes);
+  await expect(readManifestFiles([file], false)).rejects.toThrow(
+    `${file}: it is not UTF-8 text, as YAML and JSON must be`,
+  );
+});
+
+test('a byte order mark is no part of a file', async () => {
+  const root = folder({ 'a.yaml': '\ufeffname: web' });
+  expect(await readManifestFiles([root], false)).toMatchObject([{ text: 'name: web' }]);
+});
+
+test('a file that is too large to be a manifest is not read to its end', async () => {
+  const root = folder({ 'a.yaml': '' });
+  truncateSync(join(root, 'a.yaml'), 2 ** 40);
+  await expect(readManifestFiles([root], false)).rejects.toThrow(
+    `${root}/a.yaml: it is larger than 64 MiB, so it can't be a manifest`,
+  );
+});
+
+test.each(['kustomization.yaml', 'kustomization.yml', 'Kustomization'])('%s is not built', async (name) => {
+  const root = folder({ 'web.yaml': 'web', [`base/${name}`]: 'resources: []' });
+  const sentence = `drover does not build kustomizations: kubectl kustomize ${root}/base | drover … -f -`;
+  await expect(readManifestFiles([join(root, 'base', name)], false)).rejects.toThrow(sentence);
+  if (name !== 'Kustomization') await expect(readManifestFiles([root], true)).rejects.toThrow(sentence);
+});
 
 const poolNamed = (name: string, namespace?: string): string =>
   JSON.stringify({

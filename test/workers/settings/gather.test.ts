@@ -139,6 +139,9 @@ describe('a file that cannot be used is refused with what would be right, and wh
 
   test('a folder', () => {
     expect(() => gatherSettings({ env: {}, config: folder })).toThrow(`${folder}: must be a file, found a folder`);
+    const binary = join(folder, 'binary');
+    writeFileSync(binary, Buffer.from([0x1f, 0x8b]));
+    expect(() => gatherSettings({ env: {}, config: binary })).toThrow(`${binary}: can't be read: it is not UTF-8 text`);
   });
 });
 

@@ -111,7 +111,7 @@ function checkCurrent(config: KubeConfig, where: string): void {
   const user = config.getUser(context.user);
   if (context.user && user === null) return fail(`: the user ${context.user} of context ${current} is not in it`);
   for (const [field, url] of Object.entries({ server: cluster.server, 'proxy-url': cluster.proxyUrl })) {
-    if (!url || URL.canParse(url)) continue;
+    if (!url || (URL.canParse(url) && (field !== 'server' || /^https?:/i.test(url)))) continue;
     fail(`: ${field} of cluster ${cluster.name} is not a URL such as https://10.0.0.1:6443: ${url}`);
   }
   const ofUser = { 'client-certificate': user?.certFile, 'client-key': user?.keyFile };

@@ -215,11 +215,8 @@ export class Transport {
 
   #fail(request: HttpRequest, error: unknown): never {
     if (request.signal?.aborted) throw request.signal.reason;
-    const { message, code } = error as Error & { code?: string };
-    const fault = message === '' ? (code ?? 'no answer') : message;
-    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${fault}`, {
-      cause: error,
-    });
+    const place = `${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}`;
+    throw new KubeUnreachable(`${place}: ${faultOf(error)}`, { cause: error });
   }
 
   #refusal(path: string, status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
@@ -295,3 +292,9 @@ const UNCHECKED_RULES = new RegExp(
 );
 
 export const withoutUncheckedRules = (message: string): string => message.replaceAll(UNCHECKED_RULES, '');
+
+function faultOf(error: unknown): string {
+  const { message, code } = error as Error & { code?: string };
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'what answers there does not speak TLS';
+  return message.trim() === '' ? (code ?? 'no answer') : message.trim();
+}

@@ -29,9 +29,14 @@ export function addGlobalOptions(program: Command): Command {
         .default('default')
         .argParser(nameLike(CLUSTER, ', - and .')),
     )
-    .option(
-      '--address <host:port>',
-      "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)",
+    .addOption(
+      new Option(
+        '--address <host:port>',
+        "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)",
+      ).argParser((text) => {
+        if (/^[^\s/]+$/.test(text)) return text;
+        throw new InvalidArgumentError('Give a host and a port, such as 127.0.0.1:7233.');
+      }),
     )
     .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
     .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)')

@@ -6,6 +6,8 @@ const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';
 const CLEAR_TO_END = '\u001B[0J';
 const CLEAR_LINE = '\u001B[K';
+/** Reports whether lines can be replaced in place: a terminal that calls itself dumb, as in editors, can't do that. */
+export const isLiveTerminal = ({ isTTY }: NodeJS.WriteStream): boolean => isTTY && process.env['TERM'] !== 'dumb';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
 /**
@@ -20,7 +22,7 @@ export class Live {
 
   constructor(stream: NodeJS.WriteStream = process.stdout) {
     this.#stream = stream;
-    if (!stream.isTTY) return;
+    if (!isLiveTerminal(stream)) return;
     stream.write(HIDE_CURSOR);
     process.once('exit', this.#restore);
   }
@@ -28,7 +30,7 @@ export class Live {
   draw(drawn: string[]): void {
     const lines = drawn.map(printable);
     const text = lines.join('\n');
-    if (!this.#stream.isTTY) {
+    if (!isLiveTerminal(this.#stream)) {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
     } else {
       const shown = lines
@@ -51,7 +53,8 @@ export class Live {
       blocks.slice(0, count).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
     const height = (count: number): number => lines(count).flatMap((line) => folded(line, this.#columns)).length;
     let count = blocks.length;
-    if (this.#stream.isTTY) while (count > 1 && height(count) + (count < blocks.length ? 1 : 0) > this.#rows) count--;
+    if (isLiveTerminal(this.#stream))
+      while (count > 1 && height(count) + (count < blocks.length ? 1 : 0) > this.#rows) count--;
     const hidden = blocks.length - count;
     const more = `… ${hidden} more ${noun}${hidden === 1 ? '' : 's'}: name some, or enlarge the window`;
     this.draw(hidden === 0 ? lines(count) : [...lines(count), paint('yellow', more)]);
@@ -68,7 +71,7 @@ export class Live {
 
   /** Leaves what was drawn last; what is printed next comes below it. */
   end(): void {
-    if (!this.#stream.isTTY) return;
+    if (!isLiveTerminal(this.#stream)) return;
     process.off('exit', this.#restore);
     this.#restore();
   }
@@ -127,7 +130,7 @@ export class Board<View> {
     if (shown.output !== undefined) return;
     this.#live = new Live();
     // Ages need a redraw only in place: in a log, each snapshot is as of its time.
-    if (process.stdout.isTTY) this.#redraw = setInterval(() => this.#draw(), REDRAW_MS);
+    if (isLiveTerminal(process.stdout)) this.#redraw = setInterval(() => this.#draw(), REDRAW_MS);
   }
 
   show(views: readonly View[]): void {

@@ -43,7 +43,10 @@ export const withManifests = <C extends Command>(command: C): C =>
     .option(
       '-f, --filename <path>',
       'a file, a folder, or - for standard input; repeatable',
-      (path, before: string[] | undefined) => [...(before ?? []), path],
+      (path, before: string[] | undefined) => {
+        if (path !== '') return [...(before ?? []), path];
+        throw new InvalidArgumentError('Give a file, a folder, or -.');
+      },
     )
     .option('-R, --recursive', 'look into subfolders, too');
 

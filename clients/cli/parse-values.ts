@@ -38,6 +38,14 @@ export function parseCountOrPercent(text: string): number | string {
   throw new InvalidArgumentError('Give a whole number from 1, or a percentage such as 5%.');
 }
 
+/** Its operations have the name of a schedule, and their time behind it. */
+export function parseScheduleName(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9.]{0,50}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'Give at most 52 lower-case letters, digits, - and ., with a letter or digit at both ends.',
+  );
+}
+
 export function parseBoolean(text: string): boolean {
   if (['true', 'yes', '1'].includes(text)) return true;
   if (['false', 'no', '0'].includes(text)) return false;

@@ -17,7 +17,10 @@ export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags
 /** Makes a command show errors as one sentence, and throw instead of exiting. */
 export const withPlainErrors = (command: Command): Command =>
   command
-    .configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) })
+    .configureOutput({
+      outputError: (text, write) =>
+        write(`${plain(withArgument(command, oneSentence(valueless(command, text) ?? text)))}\n`),
+    })
     .exitOverride();
 
 /** Runs one command line in a process of its own, and sets its exit code: 0, 1 for a failure, 2 for wrong usage. */
@@ -68,6 +71,12 @@ function report(error: unknown): void {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 || error.code === 'commander.help' ? 0 : 2;
   return error instanceof UsageError || error instanceof FailureBesides ? 2 : 1;
+}
+
+/** Commander does not know an option that is given a value and takes none. */
+function valueless(command: Command, text: string): string | undefined {
+  const [, flag] = /^error: unknown option '(--[-a-z]+)=/.exec(text) ?? [];
+  return command.options.some(({ long }) => long === flag) ? `error: option '${flag}' takes no value` : undefined;
 }
 
 /** Adds the description of a missing argument to the sentence. */

@@ -17,7 +17,7 @@ export function targetsOf<K extends Kind>(args: readonly string[], kinds: readon
       throw new UsageError(`${args.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
     const pairs = args.map((arg) => {
       const at = arg.indexOf('/');
-      return { kind: kindOf(arg.slice(0, at), kinds), name: checkName(arg.slice(at + 1)) };
+      return { kind: kindOf(arg.slice(0, at), kinds, true), name: checkName(arg.slice(at + 1)) };
     });
     const { kind } = pairs[0]!;
     if (pairs.some((pair) => pair.kind !== kind)) throw new UsageError(`${args.join(' ')}: one command takes one kind`);
@@ -28,7 +28,8 @@ export function targetsOf<K extends Kind>(args: readonly string[], kinds: readon
   return { kind: kindOf(arg, kinds), names: names.map(checkName) };
 }
 
-function kindOf<K extends Kind>(arg: string, kinds: readonly K[]): K {
+/** `isBeforeSlash`: it may be meant as a namespace, which drover itself writes so. */
+function kindOf<K extends Kind>(arg: string, kinds: readonly K[], isBeforeSlash = false): K {
   const meant = <T extends Kind>(among: readonly T[]): T[] =>
     among.filter(({ aliases }) => aliases.includes(arg.toLowerCase()));
   const [kind, ...others] = meant(kinds);
@@ -42,9 +43,11 @@ function kindOf<K extends Kind>(arg: string, kinds: readonly K[]): K {
     arg,
     kinds.flatMap(({ aliases }) => aliases),
   );
-  throw new UsageError(
-    `"${arg}" is not a kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`,
-  );
+  const cure =
+    isBeforeSlash && right === undefined
+      ? `: give ${kindArguments(kinds)}, and a namespace by -n`
+      : `; did you mean ${right ?? kindArguments(kinds)}?`;
+  throw new UsageError(`"${arg}" is not a kind that this command takes${cure}`);
 }
 
 function checkName(name: string): string {

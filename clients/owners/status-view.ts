@@ -2,6 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
+import { isLiveTerminal } from '../cli/live.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
 import type { Revision } from '../pool/revisions.ts';
@@ -67,7 +68,7 @@ export function statusLines(view: OwnerView, now: number): string[] {
 function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): string[] {
   if (!isPool(kind, owner)) return [];
   // In a log, a rollout that waits all night should not say so every second.
-  const since = isLive && !process.stdout.isTTY ? undefined : now;
+  const since = isLive && !isLiveTerminal(process.stdout) ? undefined : now;
   return noteworthyLines(rolloutView(owner, revisions), since).map((line) => `  ${line}`);
 }
 

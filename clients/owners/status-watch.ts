@@ -1,5 +1,5 @@
 import { identityOf } from '../../api/owner-references.ts';
-import { Live } from '../cli/live.ts';
+import { isLiveTerminal, Live } from '../cli/live.ts';
 import { isPool } from '../cli/owner.ts';
 import { paint, plain } from '../cli/print.ts';
 import { rolloutView } from '../pool/view.ts';
@@ -91,7 +91,7 @@ export class StatusWatch {
       const revisions = isPool(kind, owner) ? this.#revisions!.of(owner) : [];
       return statusLines({ kind, owner, members: members(identityOf(owner)), progress, revisions, isLive }, now);
     });
-    if (!isLive || !process.stdout.isTTY) return blocks;
+    if (!isLive || !isLiveTerminal(process.stdout)) return blocks;
     return blocks.toSorted((a, b) => isQuiet(a) - isQuiet(b));
   }
 

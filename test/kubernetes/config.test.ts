@@ -75,6 +75,11 @@ describe('a fault of a kubeconfig is reported in one sentence with its name', ()
       'kubeconfig FILE: server of cluster c is not a URL such as https://10.0.0.1:6443: nonsense',
     ],
     [
+      'a server of another protocol',
+      kubeconfig(clusterWith({ server: 'ftp://10.0.0.1' })),
+      'kubeconfig FILE: server of cluster c is not a URL such as https://10.0.0.1:6443: ftp://10.0.0.1',
+    ],
+    [
       'no such certificate',
       kubeconfig(clusterWith({ 'certificate-authority': '/nosuch/ca' })),
       'kubeconfig FILE: certificate-authority /nosuch/ca: no such file',

@@ -118,6 +118,32 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['get'], "missing required argument 'kind': pool, vmrs, dvmirs, vm, vmi or disk, KIND/NAME or KIND,KIND"],
     [['describe'], "missing required argument 'kind': pool, vmrs or dvmirs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
+    [
+      ['vm', 'restart', 'default/web-1'],
+      '"default" is not a kind that this command takes: give vm, and a namespace by -n',
+    ],
+    [['vm', 'restart', 'web-1', '--no-wait=now'], "option '--no-wait' takes no value"],
+    [
+      ['vm', 'stop', 'web-1', '--schedule', '@daily'],
+      '--schedule "@daily": must have five fields: minute, hour, day of month, month, day of week, here 0 0 * * *',
+    ],
+    [
+      ['vm', 'stop', 'web-1', '--schedule', 'TZ=UTC 0 3 * * *'],
+      '--schedule "TZ=UTC 0 3 * * *": must have five fields: minute, hour, day of month, month, day of week; the time zone is given apart from it',
+    ],
+    [
+      ['vm', 'stop', 'web-1', '--schedule', '0 3 * * *', '--time-zone', 'europe/zurich'],
+      '--time-zone: europe/zurich is written Europe/Zurich',
+    ],
+    [
+      ['vm', 'stop', 'web-1', '--schedule', '0 3 * * *', '--name', 'n'.repeat(53)],
+      `option '--name <name>' argument '${'n'.repeat(53)}' is invalid. Give at most 52 lower-case letters, digits, - and ., with a letter or digit at both ends.`,
+    ],
+    [['apply', '-f', ''], "option '-f, --filename <path>' argument '' is invalid. Give a file, a folder, or -."],
+    [
+      ['status', '--address', 'http://127.0.0.1:7233'],
+      "option '--address <host:port>' argument 'http://127.0.0.1:7233' is invalid. Give a host and a port, such as 127.0.0.1:7233.",
+    ],
     [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
     [['drain', 'status'], "missing required argument 'node': its name"],
     [
@@ -262,6 +288,18 @@ describe.concurrent('a failure has exit code 1 and one sentence', () => {
     const { code, stderr } = await droverHere(['get', 'pools', '--kubeconfig', kubeconfig]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: the Kubernetes API server does not answer: .*127\.0\.0\.1:1.*\n$/);
+  });
+
+  test('a server that does not speak TLS', async () => {
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const kubeconfig = join(folder(), 'kubeconfig');
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
+    const { code, stderr } = await droverHere(['get', 'pools', '--kubeconfig', kubeconfig]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: [^\n]*: what answers there does not speak TLS\n$/);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Live } from '../../../clients/cli/live.ts';
 
 function stream(terminal: { columns: number; rows: number } | undefined): {
@@ -30,6 +30,14 @@ test('snapshots off a terminal follow each other with their times, only when som
   view.draw(['one']);
   view.draw(['two', 'lines']);
   expect(written()).toMatch(/^\d{4}-\d\d-\d\dT\S+Z\none\n\n\d{4}-\d\d-\d\dT\S+Z\ntwo\nlines\n\n$/);
+});
+
+test('a terminal that calls itself dumb gets snapshots', () => {
+  vi.stubEnv('TERM', 'dumb');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { live: view, written } = live({ columns: 80, rows: 24 });
+  view.draw(['one']);
+  expect(written()).toMatch(/^\d{4}-\d\d-\d\dT\S+Z\none\n\n$/);
 });
 
 test('a frame on a terminal replaces the last one', () => {

@@ -26,8 +26,8 @@ export interface WorkerConfig {
   /** Workflows kept in memory between their workflow tasks. */
   cachedWorkflows: number;
   health: { address: string; port: number } | null;
-  /** `address:port` that serves the metrics of Temporal's SDK, such as task latency; null if they are not served. */
-  temporalMetrics: string | null;
+  /** What serves the metrics of Temporal's SDK, such as task latency; null if they are not served. */
+  temporalMetrics: { address: string; port: number } | null;
   /** Path of the file with the receivers of notifications; null if there are none. */
   webhooks: string | null;
   /** Path of the `workflows.js` that `deploy/build.ts` wrote; null if the worker bundles the workflows at startup. */
@@ -71,7 +71,7 @@ export function configOf(gathered: Gathered): WorkerConfig {
     waitSlots: whole('worker.waitSlots'),
     cachedWorkflows: whole('worker.cachedWorkflows'),
     health: port === null ? null : { address, port: Number(port) },
-    temporalMetrics: metricsPort === null ? null : `${address}:${metricsPort}`,
+    temporalMetrics: metricsPort === null ? null : { address, port: Number(metricsPort) },
     webhooks: text('worker.webhooks'),
     workflowBundle: text('worker.workflowBundle'),
     checkAddresses: list('worker.checkAddresses') ?? [],

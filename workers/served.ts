@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Client } from '@temporalio/client';
 import { Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
@@ -13,6 +12,7 @@ import { createActivities } from './activities.ts';
 import { createClusterCache, formatMissing } from './cluster-cache.ts';
 import type { WorkerConfig } from './config.ts';
 import type { TemporalConnection } from './connection/temporal-connection.ts';
+import { untilAborted } from './ending/until-aborted.ts';
 import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -241,9 +241,4 @@ function createWorkers(
       maxConcurrentActivityTaskExecutions: WATCHES,
     }),
   ];
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { bundleWorkflowCode, Runtime, type Logger } from '@temporalio/worker';
+import { whyUnreadable } from '../api/manifest/unreadable.ts';
 import type { KubeConfigChoice } from '../kubernetes/config.ts';
 import type { WorkerConfig } from './config.ts';
 import { TemporalConnection } from './connection/temporal-connection.ts';
@@ -6,6 +8,7 @@ import { loadDataConverter } from './data-converter.ts';
 import { endByForce } from './ending/end-by-force.ts';
 import { endOnFault } from './ending/end-on-fault.ts';
 import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
+import { addressToServe, hostAndPort } from './health/address.ts';
 import { healthOf } from './health/health-of.ts';
 import { serveHealth } from './health/health.ts';
 import { createLogger } from './logger.ts';
@@ -16,6 +19,8 @@ import { warnOfChanges } from './settings/warn-of-changes.ts';
 import { openTracer } from './tracing/tracing.ts';
 import { workflowsPath } from './workflows-path.ts';
 
+const LEFT_MS = 1_000;
+
 /**
  * Serves the task queues of one cluster, or of some of its namespaces, until the process is asked to stop (SIGINT,
  * SIGTERM), then drains and returns.
@@ -24,8 +29,9 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const logger = createLogger(config.logLevel);
   const given = config.settings.filter(({ from }) => from !== 'default');
   logger.info('settings', Object.fromEntries(given.map(({ setting, value, from }) => [setting, `${value} (${from})`])));
-  installRuntime(logger, config.temporalMetrics);
+  await installRuntime(logger, config.temporalMetrics);
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
+  if (config.workflowBundle !== null) checkBundle(config.workflowBundle);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
@@ -64,12 +70,26 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     await Promise.all(all.map((one) => one.close()));
     await tracer?.close();
     server?.close();
+    // An attempt to connect can't be ended, and would keep the process for half a minute.
+    setTimeout(() => process.exit(), LEFT_MS).unref();
   }
 }
 
-function installRuntime(logger: Logger, metrics: string | null): void {
-  const telemetryOptions = metrics === null ? null : { metrics: { prometheus: { bindAddress: metrics } } };
-  Runtime.install({ logger, ...(telemetryOptions === null ? {} : { telemetryOptions }) });
+/** Temporal's SDK reads the bundle for each worker that it creates, which is tried again whatever has failed. */
+function checkBundle(path: string): void {
+  try {
+    readFileSync(path);
+  } catch (error) {
+    throw new Error(`DROVER_WORKFLOW_BUNDLE=${path}: can't be read: ${whyUnreadable(error)}`, { cause: error });
+  }
+}
+
+async function installRuntime(logger: Logger, metrics: WorkerConfig['temporalMetrics']): Promise<void> {
+  const bindAddress = metrics && hostAndPort({ ...metrics, address: await addressToServe(metrics.address) });
+  Runtime.install({
+    logger,
+    ...(bindAddress === null ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress } } } }),
+  });
 }
 
 /**

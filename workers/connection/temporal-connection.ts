@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type Logger, type Worker } from '@temporalio/worker';
+import { untilAborted } from '../ending/until-aborted.ts';
 import { RepeatedProblem, whyUnreached } from '../health/repeated-problem.ts';
 import { followRenewals, type Adoption } from './renewed-credentials.ts';
 
 const CONNECT_AGAIN_MS = 500;
 const MAX_CONNECT_AGAIN_MS = 5_000;
+const SLOW_MS = 5_000;
 const DEFAULT_ADDRESS = 'localhost:7233';
 
 type Config = ReturnType<typeof loadClientConnectConfig>;
@@ -51,13 +53,18 @@ export class TemporalConnection {
     for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MAX_CONNECT_AGAIN_MS)) {
       const config = read();
       ({ address = DEFAULT_ADDRESS } = config.connectionOptions);
+      const lasts = (why: string): void =>
+        problem.lasts(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`);
+      // A server that accepts connections and says nothing is given half a minute.
+      const slow = setTimeout(lasts, SLOW_MS, 'it has said nothing yet');
       try {
-        return new TemporalConnection(await NativeConnection.connect(config.connectionOptions), config, surroundings);
+        const connection = await untilAborted(NativeConnection.connect(config.connectionOptions), stop);
+        return new TemporalConnection(connection, config, surroundings);
       } catch (error) {
-        problem.lasts(
-          `Temporal at ${address} does not answer, and is tried again until it does: ${whyUnreached(error)}`,
-        );
+        if (!stop.aborted) lasts(whyUnreached(error));
         await sleep(delayMs, undefined, { signal: stop });
+      } finally {
+        clearTimeout(slow);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { addressToServe } from './address.ts';
 
 export interface Health {
   /** Returns what keeps the worker from taking work; undefined if it takes work. */
@@ -18,7 +19,8 @@ export async function serveHealth(
   { address, port }: { address: string; port: number },
   health: Health,
 ): Promise<Server> {
-  const bodyOf = async (path: string | undefined): Promise<[number, string]> => {
+  const bodyOf = async (url = '/'): Promise<[number, string]> => {
+    const [path] = url.split('?');
     if (path === '/healthz') return [200, 'ok\n'];
     if (path === '/readyz') {
       const unready = health.unready();
@@ -34,7 +36,7 @@ export async function serveHealth(
     // A metric that can't be read fails this request, and does not end the worker.
     bodyOf(request.url).then(answer, (error: unknown) => answer([500, `${(error as Error).message}\n`]));
   });
-  server.listen(port, address);
+  server.listen(port, await addressToServe(address));
   await once(server, 'listening');
   return server;
 }

@@ -142,7 +142,7 @@ export const SETTINGS = {
     within: [0, 65_535],
   },
   'worker.healthAddress': {
-    what: 'address of these; 0.0.0.0 in the image',
+    what: 'address of these; `::` is every address of the machine, of IPv4 and IPv6; `::` in the image',
     variable: 'DROVER_HEALTH_ADDRESS',
     flag: '--health-address',
     value: '127.0.0.1',

@@ -80,9 +80,18 @@ test('the pods run this version of drover, with the commands that it has', () =>
   expect([deployment!, job!].map((object) => containerOf(object).args)).toEqual([['worker'], ['setup']]);
 });
 
+test('no Service of the namespace can set a setting', () => {
+  const pods = [deployment!, job!, ...readManifests('components/dashboard/dashboard.yaml')].flatMap((object) => {
+    const { template } = (object as unknown as { spec: { template?: { spec: { enableServiceLinks?: boolean } } } })
+      .spec;
+    return template === undefined ? [] : [template.spec.enableServiceLinks];
+  });
+  expect(pods).toEqual([false, false, false]);
+});
+
 test("the probes use the port and path of the image's worker", () => {
   const { ports, livenessProbe, readinessProbe } = containerOf(deployment!);
-  expect(readConfig(imageEnvironment()).health).toEqual({ address: '0.0.0.0', port: ports![0]!.containerPort });
+  expect(readConfig(imageEnvironment()).health).toEqual({ address: '::', port: ports![0]!.containerPort });
   expect(livenessProbe!.httpGet).toEqual({ path: '/healthz', port: ports![0]!.name });
   expect(readinessProbe!.httpGet).toEqual({ path: '/readyz', port: ports![0]!.name });
 });
@@ -111,7 +120,7 @@ test("the worker's metrics and those of Temporal's SDK can be scraped, on the po
   expect(page).toContain('on the ports 8080 and 9090');
   const { health, temporalMetrics } = readConfig(imageEnvironment());
   expect(containerOf(deployment!).ports!.map(({ containerPort }) => containerPort)).toEqual([health!.port, 9090]);
-  expect(temporalMetrics).toBe('0.0.0.0:9090');
+  expect(temporalMetrics).toEqual({ address: '::', port: 9090 });
 });
 
 test('a disruption leaves one worker running, and there are several', () => {

@@ -29,6 +29,9 @@ test.each([
   ['other, api.example:6443', 'https://api.example:6443'],
   ['10.0.0.0/8', 'https://10.96.0.1'],
   ['10.96.0.1', 'https://10.96.0.1:443'],
+  ['fd00:10::/32', 'https://[fd00:10:96::1]'],
+  ['fd00:10:96::1', 'https://[fd00:10:96:0::1]:443'],
+  ['[fd00:10:96::1]:443', 'https://[fd00:10:96::1]'],
 ])('NO_PROXY %s excludes %s', (NO_PROXY, server) => expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBeUndefined());
 
 test.each([
@@ -37,6 +40,11 @@ test.each([
   ['api.example:443', 'https://api.example:6443'],
   ['10.0.0.0/8', 'https://11.0.0.1'],
   ['10.0.0.0/99', 'https://10.0.0.1'],
+  ['fd00:11::/32', 'https://[fd00:10:96::1]'],
+  ['::/0', 'https://10.0.0.1'],
+  ['0.0.0.0/0', 'https://[fd00::1]'],
+  ['fd00::/x', 'https://[fd00::1]'],
+  ['[fd00:10:96::1]:6443', 'https://[fd00:10:96::1]'],
 ])('NO_PROXY %s does not exclude %s', (NO_PROXY, server) =>
   expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBe(HTTPS_PROXY),
 );

@@ -17,6 +17,7 @@ export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot 
     vmiHistoryOf: (vm) => cache.vmiHistories.of(vm),
     isVmNameTaken: (vm) => cache.vms.isNameTaken('VirtualMachinePool', pool.metadata, vm),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
+    nodeCounts: () => cache.nodes.count(),
     nodeLabelsOf: (node) => cache.nodes.get(node)?.labels,
     revisions: cache.revisions.of(pool.metadata),
     keptClaims: cache.keptClaims.of(pool.metadata),

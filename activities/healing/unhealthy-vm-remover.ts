@@ -9,7 +9,7 @@ import { vmiView, type VirtualMachineInstance } from '../../decisions/from-objec
 import type { UnhealthyVm } from '../../decisions/healing/attempt.ts';
 import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
-import { healthOf } from '../../decisions/healing/vm-health.ts';
+import { healthOf, whyKept } from '../../decisions/healing/vm-health.ts';
 import { whyLeftAlone } from '../../decisions/health/excused.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
@@ -127,18 +127,13 @@ export class UnhealthyVmRemover {
       failingSince: unhealthyVm.failingSince == null ? null : Math.max(unhealthyVm.failingSince, view.createdAt),
       hasRun: view.notYetRun === null || unhealthyVm.attempt > 1,
       hasRunItself: view.notYetRun === null,
+      nodeCounts: () => this.#cache.nodes.count(),
       rules,
       now,
     });
-    return health.unhealthy
-      ? {
-          do: 'remove',
-          rules,
-          vmi,
-          vmiVersion: stored?.metadata.resourceVersion,
-          minReadyMs: spec.rollout.minReadySeconds * 1000,
-        }
-      : { do: 'keep', message: 'it is no longer unhealthy' };
+    if (!health.unhealthy) return { do: 'keep', message: whyKept(health) };
+    const vmiVersion = stored?.metadata.resourceVersion;
+    return { do: 'remove', rules, vmi, vmiVersion, minReadyMs: spec.rollout.minReadySeconds * 1000 };
   }
 
   /**

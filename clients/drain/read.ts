@@ -19,7 +19,7 @@ import { nodeView, type Node } from '../../decisions/from-object/node.ts';
 import { poolView } from '../../decisions/from-object/owner.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
-import { DRAIN_TAINT, isDrained, withDrain } from '../../decisions/views/drained-node.ts';
+import { DRAIN_TAINT, isDrained, withNode } from '../../decisions/views/drained-node.ts';
 import { evacuationOf } from '../../decisions/views/evacuation.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { Pool, StoredPool } from '../../decisions/views/pool.ts';
@@ -53,7 +53,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<ReadNode
   const own = all.find(({ metadata }) => metadata.name === node);
   if (own === undefined) throw new NotThere(`there is no node ${node}`);
   const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
-  const onItsNode = (vmi: VmiView): VmiView => withDrain(vmi, (name) => nodes.get(name), drainTaint);
+  const onItsNode = (vmi: VmiView): VmiView => withNode(vmi, (name) => nodes.get(name), drainTaint);
   const listed = (labelSelector: string) =>
     kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items);
   const [there, onNoNode] = await Promise.all([listed(`${NODE_LABEL}=${node}`), listed(`!${NODE_LABEL}`)]);
@@ -66,10 +66,10 @@ export async function readNode(kube: KubeClient, node: string): Promise<ReadNode
     [...namespaces].map(([name, { vmis: ofAll }]) => [name, new Map(ofAll.map((vmi) => [vmi.vmUid, onItsNode(vmi)]))]),
   );
   return {
-    onNode: items.map((item) => ({
-      ...onNode(item, namespaces.get(item.metadata.namespace!)!),
-      isStarting: starting.includes(item),
-    })),
+    onNode: items.map((item) => {
+      const { vmi, ...owners } = onNode(item, namespaces.get(item.metadata.namespace!)!);
+      return { ...owners, vmi: onItsNode(vmi), isStarting: starting.includes(item) };
+    }),
     membersOf: ({ metadata }) =>
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/objects.ts';
+import { timeOf } from '../lib/time.ts';
 import { CORDON_TAINT } from '../views/drained-node.ts';
 import type { NodeView } from '../views/node.ts';
 import { intern, internOrNull } from './intern.ts';
@@ -12,12 +13,13 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 /** The fields of Kubernetes' Node that drover reads. */
 export interface Node extends KubeObject {
   spec?: { unschedulable?: boolean; taints?: { key?: string; effect?: string; timeAdded?: string | null }[] | null };
-  status?: { conditions?: { type?: string; status?: string }[] };
+  status?: { conditions?: { type?: string; status?: string; lastTransitionTime?: string | null }[] };
 }
 
 export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node): NodeView {
-  const ready =
-    status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+  const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = condition?.status === 'True';
+  const readySince = timeOf(condition?.lastTransitionTime);
   const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
     label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? intern(label.slice(MACHINE_TYPE_LABEL.length)) : [],
   );
@@ -27,6 +29,7 @@ export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node
     zone: internOrNull(labels[ZONE_LABEL]),
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ready,
+    ...(readySince === null ? {} : { readySince }),
     schedulable: ready && spec?.unschedulable !== true,
     ...(taints.length === 0 ? {} : { taints }),
     machineTypes,

@@ -118,6 +118,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills these in.
     nodeDrained: false,
     nodeLost: false,
+    nodeSince: null,
     machineType: internOrNull(status?.machine?.type),
     specMachineType: internOrNull(spec?.domain?.machine?.type),
     cpu: {

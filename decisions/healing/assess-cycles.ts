@@ -146,11 +146,11 @@ class Assessor {
   }
 
   #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
-    const { vmiOf, lastFailureOf, rules, minReadyMs, timeoutMs, now } = this.#view;
+    const { vmiOf, lastFailureOf, nodeCounts, rules, minReadyMs, timeoutMs, now } = this.#view;
     const vmi = vmiOf(vm);
     const memory = this.#memory(vm);
     const runs = { hasRun: true, hasRunItself: vm.notYetRun === null };
-    const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...memory, ...runs, rules, now });
+    const health = healthOf({ vm, vmi, lastFailure: lastFailureOf(vm), ...memory, ...runs, nodeCounts, rules, now });
     if (health.unhealthy) return this.#unhealthyAgain(cycle, vm, health.message);
     this.#requeue(health.at);
     const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);

@@ -9,7 +9,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
-import { isFinal, remembered, memoryOf, MESSAGE_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { remembered, memoryOf, MESSAGE_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 
@@ -29,6 +29,8 @@ export interface NotReplaced {
 
 interface Found {
   unhealthy: FoundUnhealthy[];
+  /** How many are unhealthy although healing has done what it may: they are given up, or can't be deleted. */
+  unhealed: number;
   finished: FinishedCycle[];
   /** Sick VMs whose replacement waits, in the order of their numbers. */
   waiting: NotReplaced[];
@@ -42,7 +44,7 @@ interface Found {
  * and why.
  */
 export function findUnhealthy(view: HealingView, state: HealingState): Found {
-  const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;
+  const { pool, vms, vmiOf, lastFailureOf, nodeCounts, busy, named, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const memory = memoryOf(state);
   const all: { vm: VmView; unhealthy: FoundUnhealthy }[] = [];
@@ -61,7 +63,7 @@ export function findUnhealthy(view: HealingView, state: HealingState): Found {
     if (reason !== null && MOVES.has(reason.kind)) continue;
     const { name, uid } = vm;
     const known = { vm, vmi: vmiOf(vm), lastFailure: lastFailureOf(vm), ...memory(vm) };
-    const health = healthOf({ ...known, hasRun: vm.notYetRun === null, rules, now });
+    const health = healthOf({ ...known, hasRun: vm.notYetRun === null, nodeCounts, rules, now });
     const message = health.unhealthy ? health.message.slice(0, MESSAGE_LENGTH) : '';
     if (health.unhealthy && reason !== null) exempt.push({ vm: name, message: `${reason.message} (${message})` });
     else if (health.unhealthy)
@@ -91,6 +93,7 @@ function replaceable(
   const unhealthy: FoundUnhealthy[] = [];
   const waiting: NotReplaced[] = [];
   let { finished } = state;
+  let unhealed = 0;
   let requeueAt: number | null = null;
   let again = 0;
   const surplus = surplusByRole(view, state);
@@ -99,16 +102,18 @@ function replaceable(
     const wait = (waitsFor: string): void => void waiting.push({ vm: name, message, waitsFor });
     const last = memory.get(name);
     const attempts = last?.attempts ?? 0;
-    if (last !== undefined && last.uid === uid && isFinal(last))
-      wait(
-        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'its healing was skipped by a user',
-      );
-    else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
+    if (last !== undefined && last.uid === uid && last.end === 'Skipped') wait('its healing was skipped by a user');
+    else if (last !== undefined && last.uid === uid && last.end === 'GivenUp') {
+      unhealed++;
+      wait(`given up after ${formatReplacements(attempts)}`);
+    } else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
+      unhealed++;
       requeueAt = earlier(requeueAt, again);
       wait(`its deletion was refused (${last.message}), and is asked for again at ${rfc3339(again)}`);
     } else if (vm.revision !== null && vm.revision === unverified)
       wait(`no VM has run revision ${unverified} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
+      unhealed++;
       const givenUp = `given up after ${formatReplacements(attempts)}`;
       const ended = { vm: name, uid, attempts, end: 'GivenUp', message: givenUp, at: rfc3339(now) } as const;
       finished = remembered(finished, ended);
@@ -116,7 +121,7 @@ function replaceable(
     } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
     else unhealthy.push({ ...one, attempt: attempts + 1 });
   }
-  return { unhealthy, finished, waiting, requeueAt };
+  return { unhealthy, unhealed, finished, waiting, requeueAt };
 }
 
 /** When a refused deletion may be retried; 0 if none was refused. */

@@ -65,7 +65,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   };
   const { state, cancel, events, requeueAt } = assessCycles(view, refreshState(view));
   const found = findUnhealthy(view, state);
-  const suspended = breaker(view, found.unhealthy.length + state.cycles.length);
+  const suspended = breaker(view, found.unhealthy.length + found.unhealed + state.cycles.length);
   const mode = modeOf(state, suspended);
   const capacity =
     mode === 'Active' ? healingCapacity(view, state) : { count: 0, full: WHY_HELD[mode], requeueAt: null };

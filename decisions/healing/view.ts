@@ -1,5 +1,6 @@
 import { scaleInRules, standbyRules, type HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isReady, isActive } from '../health/availability.ts';
+import type { NodeCounts } from '../health/node-outage.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { removesSurplus } from '../scaling/surplus.ts';
 import type { VmView } from '../views/vm.ts';
@@ -15,6 +16,8 @@ export interface HealingInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' |
   lastFailureOf: (vm: VmView) => string | null;
   /** What has become of all VMIs of a VM; null if this worker has not watched them since the VM's creation. */
   vmiHistoryOf: (vm: VmView) => VmiHistory | null;
+  /** How many of all nodes do not answer. */
+  nodeCounts: () => NodeCounts;
   state: HealingState;
   /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;

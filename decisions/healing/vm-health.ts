@@ -2,6 +2,7 @@ import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/rules/pool-defaults.ts';
 import { isMeantToRun, isReady } from '../health/availability.ts';
 import { isNodeUnknown, waitsForItsSurroundings } from '../health/excused.ts';
+import { whyOutage, type NodeCounts } from '../health/node-outage.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -18,8 +19,14 @@ export const hasFailedDisk = ({ state }: Pick<VmView, 'state'>): boolean => stat
 /** A VM whose DataVolumes fail for this long is replaced, unless its pool says otherwise: an importer may recover. */
 const FAILED_DISK_AFTER = '5m';
 
+/** When to look again whether most nodes answer: another node does not wake the pool. */
+const LOOK_AGAIN_MS = 30_000;
+
 /** The states of a VM that waits for its surroundings that every new VM goes through. */
 const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
+
+/** Says why a VM is not replaced that was found unhealthy before. */
+export const whyKept = ({ exempt = 'it is no longer unhealthy' }: Health & { unhealthy: false }): string => exempt;
 
 interface HealthInput {
   vm: VmView;
@@ -34,14 +41,15 @@ interface HealthInput {
    */
   failingSince?: number | null;
   /**
-   * When a user unpaused its VMI, in milliseconds since the epoch; null or absent if it was not paused since it was
-   * last ready.
+   * Since when it is no longer left alone, in milliseconds since the epoch: a user had paused its VMI, it moved, or
+   * something else was done to it. Null or absent if it was not left alone since it was last ready.
    */
   pauseEndedAt?: number | null;
   /** The VM has run well, or replaces a VM that has. */
   hasRun: boolean;
   /** The VM itself has run well, so that its disks may hold data; as `hasRun` if absent. */
   hasRunItself?: boolean;
+  nodeCounts: () => NodeCounts;
   rules: HealthRules;
   /** Milliseconds since the epoch. */
   now: number;
@@ -59,7 +67,10 @@ export function healthOf(input: HealthInput): Health {
     const { unknownNode } = rules.unhealthyAfter;
     if (unknownNode === 'never')
       return { ...well, exempt: 'its node does not answer, and unhealthyAfter.unknownNode is never' };
-    return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
+    const outage = whyOutage(input.nodeCounts());
+    if (outage !== null) return { unhealthy: false, at: now + LOOK_AGAIN_MS, exempt: outage };
+    const since = vm.notReadySince === null ? null : Math.max(vm.notReadySince, vmi?.nodeSince ?? 0);
+    return overdue(since, unknownNode, 'its node does not answer', now);
   }
   if (hasFailedDisk(vm)) return withFailedDisk(input);
   if (waitsForItsSurroundings(vm))
@@ -110,12 +121,12 @@ function startsOf({ vm, vmi, lastFailure, failingSince, earlyExits, rules, now }
 const well: Health & { unhealthy: false } = { unhealthy: false, at: null };
 
 /**
- * Since when the VM is not ready although it has its node, image and disks, and is not paused; null if it lacks any of
- * them.
+ * Since when the VM is not ready although it has its node, which answers, its image and disks, and is not paused; null
+ * if it lacks any of them.
  */
 function withoutWaiting(vm: VmView, vmi: VmiView | undefined, pauseEndedAt: number | null): number | null {
   if (vm.notReadySince === null || vmi === undefined || vmi.deleting || vmi.scheduledAt === null) return null;
-  return Math.max(vm.notReadySince, vmi.scheduledAt, pauseEndedAt ?? 0);
+  return Math.max(vm.notReadySince, vmi.scheduledAt, vmi.nodeSince ?? 0, pauseEndedAt ?? 0);
 }
 
 function overdue(since: number | null, limit: string, message: string, now: number): Health {

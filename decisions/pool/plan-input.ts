@@ -13,7 +13,7 @@ import type { KeptRevision } from '../template/kept-revisions.ts';
 export interface PoolSnapshot
   extends
     Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'isVmNameTaken' | 'vmiOf' | 'zoneOf'>,
-    Pick<HealingInput, 'failedVmisOf' | 'lastFailureOf' | 'vmiHistoryOf'>,
+    Pick<HealingInput, 'failedVmisOf' | 'lastFailureOf' | 'vmiHistoryOf' | 'nodeCounts'>,
     Pick<RolloutInput, 'strategy' | 'plugs' | 'expandedOf' | 'nodeLabelsOf'> {
   /** The kept revisions of the pool's template. */
   revisions: readonly KeptRevision[];

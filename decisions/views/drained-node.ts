@@ -8,7 +8,12 @@ export const CORDON_TAINT = 'node.kubernetes.io/unschedulable';
 export const DRAIN_TAINT = 'kubevirt.io/drain';
 
 /** Taints of node autoscalers, which evict the pods of a node without a cordon before they remove the node. */
-const AUTOSCALER_TAINTS: readonly string[] = ['ToBeDeletedByClusterAutoscaler', 'karpenter.sh/disrupted'];
+const AUTOSCALER_TAINTS: readonly string[] = [
+  'ToBeDeletedByClusterAutoscaler',
+  'karpenter.sh/disrupted',
+  // Karpenter before 1.0.
+  'karpenter.sh/disruption',
+];
 
 /** Reports whether the node is drained: cordoned, or tainted as KubeVirt or a node autoscaler does for a drain. */
 export const isDrained = ({ taints = [] }: Pick<NodeView, 'taints'>, drainTaint: string): boolean =>
@@ -18,10 +23,17 @@ export const isDrained = ({ taints = [] }: Pick<NodeView, 'taints'>, drainTaint:
 export const isMoving = ({ migration, nodeDrained, podNodeCordoned }: VmiView): boolean =>
   migration !== null || nodeDrained || podNodeCordoned;
 
-/** Fills in whether the nodes of a VMI are cordoned or drained. */
-export function withDrain(vmi: VmiView, nodeOf: (name: string) => NodeView | undefined, drainTaint: string): VmiView {
+/**
+ * Fills in what is known of a VMI from its nodes alone. `nodeOf`: of all nodes, so that a node without a view has been
+ * deleted.
+ */
+export function withNode(vmi: VmiView, nodeOf: (name: string) => NodeView | undefined, drainTaint: string): VmiView {
   const podNode = vmi.podNode === null ? undefined : nodeOf(vmi.podNode);
   if (podNode?.ready === true && !podNode.schedulable) return { ...vmi, podNodeCordoned: true };
-  const node = vmi.node === null ? undefined : nodeOf(vmi.node);
-  return node !== undefined && isDrained(node, drainTaint) ? { ...vmi, nodeDrained: true } : vmi;
+  if (vmi.node === null) return vmi;
+  const node = nodeOf(vmi.node);
+  const nodeLost = node?.ready !== true;
+  const nodeDrained = node !== undefined && isDrained(node, drainTaint);
+  if (vmi.ready && !nodeLost && !nodeDrained) return vmi;
+  return { ...vmi, nodeLost, nodeDrained, nodeSince: node?.readySince ?? null };
 }

@@ -7,6 +7,8 @@ export interface NodeView {
   labels?: Readonly<Record<string, string>>;
   /** The node's Ready condition is True. */
   ready: boolean;
+  /** Since when it has been ready, or not ready, in milliseconds since the epoch. Absent if its kubelet doesn't say. */
+  readySince?: number;
   /** Ready, and not cordoned. */
   schedulable: boolean;
   /** Keys of its taints that keep new pods away, among them that of a cordon. Absent if it has none. */

@@ -84,6 +84,11 @@ export interface VmiView {
   launcherOutdated: boolean;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
+  /**
+   * Since when its node has answered, or has not, in milliseconds since the epoch; null if that is not known, or was
+   * not asked, as of a VMI that is ready.
+   */
+  nodeSince: number | null;
   /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */
   machineType: string | null;
   /** The type that its spec asks for, which may be an alias. */

@@ -221,8 +221,14 @@ const unreachable = (vmi: Vmi, now: number): Vmi => notReady(vmi, '', '', now);
  */
 const givenUp = (vmi: Vmi): Vmi => ({ ...vmi, status: { ...vmi.status, phase: 'Failed', reason: 'NodeUnresponsive' } });
 
-const notReady = (vmi: Vmi, reason: string, message: string, now: number): Vmi =>
-  saying(vmi, 'Ready', 'False', reason, message, now);
+/** As KubeVirt takes the condition over from the pod, which keeps the time when only the reason changes. */
+function notReady(vmi: Vmi, reason: string, message: string, now: number): Vmi {
+  const time = timestamp(now);
+  const before = conditionOf(vmi, 'Ready');
+  const since = before?.status === 'False' ? (before.lastTransitionTime ?? time) : time;
+  const times = { lastProbeTime: time, lastTransitionTime: since };
+  return withConditions(vmi, { type: 'Ready', status: 'False', reason, message, ...times });
+}
 
 function saying(
   vmi: Vmi,

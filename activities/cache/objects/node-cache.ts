@@ -1,5 +1,6 @@
 import { nodeView, type Node } from '../../../decisions/from-object/node.ts';
-import { withDrain } from '../../../decisions/views/drained-node.ts';
+import { countNodes, type NodeCounts } from '../../../decisions/health/node-outage.ts';
+import { withNode } from '../../../decisions/views/drained-node.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
@@ -31,14 +32,13 @@ export class NodeCache extends ListWatch<Node, NodeView> {
     this.#drainTaint = drainTaint;
   }
 
-  /** Reports whether the node is not ready or no longer exists; false for null, and as long as no nodes are known. */
-  isLost(node: string | null): boolean {
-    return node !== null && this.synced && this.get(node)?.ready !== true;
+  /** Fills in what is known of a VMI from its nodes alone; nothing, as long as no nodes are known. */
+  withNode(vmi: VmiView): VmiView {
+    return this.synced ? withNode(vmi, (node) => this.get(node), this.#drainTaint()) : vmi;
   }
 
-  /** Fills in what is known of a VMI from its node alone. */
-  withNode(vmi: VmiView): VmiView {
-    const known = withDrain(vmi, (node) => this.get(node), this.#drainTaint());
-    return this.isLost(vmi.node) ? { ...known, nodeLost: true } : known;
+  /** How many of the nodes that KubeVirt uses do not answer. */
+  count(): NodeCounts {
+    return countNodes(this.values());
   }
 }

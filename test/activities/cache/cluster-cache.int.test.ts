@@ -5,6 +5,7 @@ import { POOL_LABEL, REVISION_LABEL } from '../../../api/labels-and-annotations.
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
 import { aWorkerCache } from './worker-cache.ts';
 
@@ -203,5 +204,5 @@ test('a worker that may not list nodes, or whose cluster lacks a kind, continues
     ['nodes', 'this client may not list it'],
   ]);
   await cache.catchUp({});
-  expect(cache.nodes.isLost('node-1')).toBe(false);
+  expect(cache.nodes.withNode(aVmi(aVm('web-1'), { node: 'node-1' })).nodeLost).toBe(false);
 });

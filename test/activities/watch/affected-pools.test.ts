@@ -57,6 +57,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   wishedBy: null,
   launcherOutdated: false,
   nodeLost: false,
+  nodeSince: null,
   machineType: null,
   specMachineType: null,
   cpu: { sockets: 1, maxSockets: 4, current: 1 },

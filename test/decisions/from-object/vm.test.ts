@@ -152,6 +152,7 @@ test.each<[string, Node['spec'], boolean]>([
   ['tainted by KubeVirt', { taints: [{ key: 'kubevirt.io/drain', effect: 'NoSchedule' }] }, true],
   ['tainted by the key that KubeVirt was given', { taints: [{ key: 'our/drain', effect: 'NoSchedule' }] }, true],
   ['emptied by a node autoscaler', { taints: [{ key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }] }, true],
+  ['emptied by an old Karpenter', { taints: [{ key: 'karpenter.sh/disruption', effect: 'NoSchedule' }] }, true],
   ['thought of', { taints: [{ key: 'kubevirt.io/drain', effect: 'PreferNoSchedule' }] }, false],
   ['for some pods only', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] }, false],
   ['as others', {}, false],

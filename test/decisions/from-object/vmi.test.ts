@@ -49,6 +49,7 @@ test('the view of a VMI that has just been made has nothing but its identity', (
     wishedBy: null,
     launcherOutdated: false,
     nodeLost: false,
+    nodeSince: null,
     scheduledAt: null,
     runningSince: null,
     endedAt: null,

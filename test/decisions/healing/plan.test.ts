@@ -270,6 +270,19 @@ describe('the breaker', () => {
       'web-2',
     ]);
   });
+  test.each<FinishedCycle['end']>(['GivenUp', 'Refused'])(
+    'counts VMs that healing could not bring back (%s): others that follow them have the same fault',
+    (end) => {
+      const finished = [1, 2, 3].map((n) => finishedOn(n, end, { at: at(NOW) }));
+      expect(begun(fleet(4, { state: { finished } }))).toEqual(['web-4']);
+      expect(begun(fleet(5, { state: { finished } }))).toEqual([]);
+      expect(fleet(5, { state: { finished } }).healing.suspended).toContain('5 VMs are unhealthy');
+    },
+  );
+  test('does not count a VM that a user has skipped', () => {
+    const finished = [1, 2, 3].map((n) => finishedOn(n, 'Skipped'));
+    expect(begun(fleet(5, { state: { finished } }))).toEqual(['web-4', 'web-5']);
+  });
   test('never suspends healing because of a single VM', () =>
     expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
   test.each([

@@ -3,12 +3,15 @@ import { describe, expect, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { healingRules } from '../../../api/rules/pool-defaults.ts';
 import { endedEarly, healthOf, isNextAfter, isAvailable, type Health } from '../../../decisions/healing/vm-health.ts';
+import type { NodeCounts } from '../../../decisions/health/node-outage.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 const MINUTE = 60_000;
 const NOW = 100 * MINUTE;
+const ONE_LOST: NodeCounts = { lost: 1, all: 3 };
+const nodeCounts = (): NodeCounts => ONE_LOST;
 
 interface Case {
   vm?: Partial<VmView>;
@@ -18,11 +21,12 @@ interface Case {
   rules?: Autohealing;
   earlyExits?: number;
   hasRun?: boolean;
+  nodes?: NodeCounts;
 }
 
 /** The health of a VM that has not been ready for `minutes`, unless the case says otherwise. */
 function health(
-  { vm: fields = {}, vmi = {}, lastFailure = null, rules = {}, earlyExits = 0, hasRun = false }: Case,
+  { vm: fields = {}, vmi = {}, lastFailure = null, rules = {}, earlyExits = 0, hasRun = false, nodes = ONE_LOST }: Case,
   minutes = 30,
 ): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
@@ -36,6 +40,7 @@ function health(
     lastFailure,
     earlyExits: earlyExits,
     hasRun,
+    nodeCounts: () => nodes,
     rules: healingRules(rules),
     now: NOW,
   });
@@ -160,6 +165,12 @@ describe('a VM that has run', () => {
 
   test('wakes its pool in time', () => expect(wakesIn(stuck, 7)).toBe(3));
 
+  test('has its time from when its node answers again, which may be a moment before the VM is ready', () => {
+    const back = { ...running, nodeSince: NOW - MINUTE };
+    expect(wakesIn({ ...stuck, vmi: back }, 20)).toBe(9);
+    expect(isUnhealthy({ ...stuck, vmi: { ...back, nodeSince: NOW - 10 * MINUTE } }, 20)).toBe(true);
+  });
+
   test('has its time from when it was given its node and disks, however long it waited for them', () => {
     const placed = { ...running, scheduledAt: NOW - 2 * MINUTE };
     expect(wakesIn({ ...stuck, vmi: placed }, 90)).toBe(8);
@@ -183,6 +194,26 @@ describe('a lost node', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };
     expect(isUnhealthy({ ...lost, rules }, 30)).toBe(true);
     expect(wakesIn({ ...lost, rules }, 29)).toBe(1);
+  });
+  test('counts from when it was lost, not from when the VM was last ready', () => {
+    const rules = { unhealthyAfter: { unknownNode: '30m' } };
+    const [sooner, later] = [1, 30].map((minutes) => ({ ...lost.vmi, nodeSince: NOW - minutes * MINUTE }));
+    expect(wakesIn({ ...lost, vmi: sooner!, rules }, 90)).toBe(29);
+    expect(isUnhealthy({ ...lost, vmi: later!, rules }, 90)).toBe(true);
+  });
+  test.each<[string, NodeCounts, boolean]>([
+    ['half of the nodes', { lost: 2, all: 4 }, true],
+    ['the only node', { lost: 1, all: 1 }, false],
+    ['most nodes', { lost: 2, all: 3 }, false],
+    ['all nodes', { lost: 5, all: 5 }, false],
+  ])('with %s lost: makes a VM unhealthy only if the others answer', (_what, nodes, unhealthy) => {
+    const one: Case = { ...lost, rules: { unhealthyAfter: { unknownNode: '5m' } }, nodes };
+    expect(isUnhealthy(one)).toBe(unhealthy);
+    if (!unhealthy)
+      expect(health(one)).toMatchObject({
+        at: NOW + MINUTE / 2,
+        exempt: expect.stringMatching(/^its node does not answer, and neither do most others \(\d of \d\)/),
+      });
   });
   test.each<[string, Case]>([
     ['a VM of unknown state', { vm: { startFailures: 9, state: 'Unknown' } }],
@@ -259,7 +290,7 @@ test('a VM becomes unhealthy by time alone only at the announced time, and never
     fc.property(anyCase, fc.nat(120 * MINUTE), ({ vm: fields, vmi: live, rules, ...rest }, later) => {
       const vm = aVm('web-1', fields);
       const vmi = live === null ? undefined : aVmi(vm, live);
-      const at = (now: number): Health => healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now });
+      const at = (now: number): Health => healthOf({ vm, vmi, ...rest, nodeCounts, rules: healingRules(rules), now });
       const [first, second] = [at(NOW), at(NOW + later)];
       if (first.unhealthy) expect(second.unhealthy).toBe(true);
       else if (second.unhealthy) expect(first.at).toBeLessThanOrEqual(NOW + later);
@@ -280,7 +311,7 @@ test('a VM is not unhealthy if it is ready, is not meant to run, or is on a lost
       const isReady = vm.ready && vmi?.ready === true && !vmi.deleting;
       const isLost = vmi?.nodeLost === true && (rules.unhealthyAfter?.unknownNode ?? 'never') === 'never';
       fc.pre(isReady || vm.runStrategy === 'Halted' || isLost);
-      expect(healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now: NOW }).unhealthy).toBe(false);
+      expect(healthOf({ vm, vmi, ...rest, nodeCounts, rules: healingRules(rules), now: NOW }).unhealthy).toBe(false);
     }),
   );
 });
@@ -288,7 +319,15 @@ test('a VM is not unhealthy if it is ready, is not meant to run, or is on a lost
 test('a VM runs well if its VMI is ready, even before its own status says so', () => {
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
   const health = (ready: boolean) =>
-    healthOf({ vm, vmi: aVmi(vm, { ready }), earlyExits: 0, hasRun: false, rules: healingRules({}), now: 0 });
+    healthOf({
+      vm,
+      vmi: aVmi(vm, { ready }),
+      earlyExits: 0,
+      hasRun: false,
+      nodeCounts,
+      rules: healingRules({}),
+      now: 0,
+    });
   expect(health(false)).toMatchObject({ unhealthy: true });
   expect(health(true)).toEqual({ unhealthy: false, at: null });
 });

@@ -160,6 +160,15 @@ describe('a running VMI', () => {
     expect(conditionsOf(nextMove(lost, around()).vmi)['Ready']).toBe('True');
   });
 
+  test('keeps since when it is not ready when only the reason changes, as when its node is lost', () => {
+    const broken = aVmi('Running', running, annotated({ 'sim.drover.dev/never-ready': 'true' }));
+    const { vmi: before } = nextMove(broken, around());
+    const { vmi: lost } = nextMove(before, around({ nodeLost: true, now: NOW + 60_000 }));
+    const [first, second] = [before, lost].map((one) => one.status!.conditions!.find(({ type }) => type === 'Ready')!);
+    expect(second!.reason).not.toBe(first!.reason);
+    expect(second!.lastTransitionTime).toBe(first!.lastTransitionTime);
+  });
+
   test.each([
     ['Succeeded', { 'sim.drover.dev/run-time': '5s' }],
     ['Failed', { 'sim.drover.dev/run-time': '5s', 'sim.drover.dev/run-end': 'Failed' }],

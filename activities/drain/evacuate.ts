@@ -1,6 +1,6 @@
 import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
-import { evacuationNeed, triesInARow, tryOf } from '../../decisions/drain/need.ts';
+import { evacuationNeed, mayRestart, triesInARow, tryOf } from '../../decisions/drain/need.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
@@ -126,5 +126,5 @@ function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, 
   const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
   if (need.need !== 'act') return false;
   // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.
-  return need.act === act || (act === 'restart' && rules.method !== 'Migrate' && !need.isWish);
+  return need.act === act || (act === 'restart' && !need.isWish && mayRestart({ vm, rules }, vmi));
 }

@@ -67,8 +67,7 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const blocked = whyNot(vm, vmi);
   const isLate = isNotBegun(vmi, input.now);
   if (isLate && (blocked !== null || !isRestartedInstead(input, vmi, isPast))) return cancel(vmi);
-  if (isEvacuating(vmi) && !isLate && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
-    return migrating(input, vmi, isPast);
+  if (isEvacuating(vmi) && !isLate && !(isPast && mayRestart(input, vmi))) return migrating(input, vmi, isPast);
   if (blocked !== null) return blocked;
   if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyMigrating(vmi.migration));
   const until = vmi.createdAt + START_MS;
@@ -79,8 +78,15 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
 const isNotBegun = (vmi: VmiView, now: number): boolean => (shouldBeginBy(vmi) ?? Infinity) <= now;
 
 /** KubeVirt may just be busy, or down: without a migration that it has begun, no deadline passes. */
-const isRestartedInstead = ({ vm, rules }: EvacuationInput, vmi: VmiView, isPast: boolean): boolean =>
-  isPast && rules.method !== 'Migrate' && departureOf(vmi) === 'Drain' && !isPausedByPerson(vm, vmi);
+const isRestartedInstead = (input: EvacuationInput, vmi: VmiView, isPast: boolean): boolean =>
+  isPast && departureOf(vmi) === 'Drain' && mayRestart(input, vmi);
+
+/**
+ * A restart would end what a user keeps by a pause. On a node that does not answer nothing can end, and what was asked
+ * to end there would do so when the node is back, although its guest may have run all the time.
+ */
+export const mayRestart = ({ vm, rules }: Pick<EvacuationInput, 'vm' | 'rules'>, vmi: VmiView): boolean =>
+  rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi) && !vmi.nodeLost;
 
 const cancel = (vmi: VmiView): EvacuationNeed => {
   const message = whyNotBegun(vmi);
@@ -202,6 +208,8 @@ function choiceOf(
   // A restart would end what its owner keeps by the pause.
   if (isPausedByPerson(vm, vmi))
     return canMigrate && method !== 'Restart' ? migrate : { act: 'none', message: 'it is paused by a user' };
+  // A kubelet may be down while virt-handler answers.
+  if (vmi.nodeLost) return canMigrate && method !== 'Restart' ? migrate : { act: 'none', message: whyHeld(vmi) };
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
     return restart('it is not ready, so a restart costs nothing');
   if (method === 'Restart') return restart('its pool does not allow migration');
@@ -217,6 +225,11 @@ function choiceOf(
     ? restart(`${tried.failures} migrations have failed${reason(tried)}`)
     : migrate;
 }
+
+/** Says what lets a VMI go whose node does not answer. */
+export const whyHeld = (vmi: VmiView): string =>
+  `its node does not answer, so it can't end there: once the node is certainly off, ` +
+  `\`kubectl taint node ${nodeToLeave(vmi)} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute\` lets it go`;
 
 const restart = (message: string) => ({ act: 'restart', message }) as const;
 const reason = (tried: Evacuation | null): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);

@@ -4,6 +4,7 @@ import { EXTERNAL } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
+import { whyHeld } from './need.ts';
 import { planDrain, type DrainPlan, type EvacuationStatus } from './plan.ts';
 import { MEMBERS_CHANGE } from './pool-drain.ts';
 
@@ -77,7 +78,10 @@ type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
 
 function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: string): NodeReportState {
   if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
-  if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
+  if (liveVmi(vmi) === undefined)
+    return vmi.nodeLost
+      ? { state: 'Blocked', message: `is to end: ${whyHeld(vmi)}` }
+      : { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
   if (isStarting && strategy === EXTERNAL && pool?.spec.drain !== undefined && !vmi.toleratesCordons)
     return { state: 'NotAsked', message: 'is restarted, once the node is cordoned, if it does not come up' };

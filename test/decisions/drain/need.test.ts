@@ -60,6 +60,22 @@ test.each<[string, Given]>([
   expect(need(given)).toEqual({ need: 'nothing' });
 });
 
+describe('a VM whose node does not answer', () => {
+  const lost = { ready: false, nodeLost: true };
+  const stays = {
+    need: 'deferred',
+    isStuck: true,
+    message: expect.stringContaining('kubectl taint node node-1') as string,
+  };
+  test.each<[string, Given, object]>([
+    ['migrates: its virt-handler may answer', { vmi: lost }, { ...migrates, needsBudget: false }],
+    ['is never restarted there, where nothing can end', { vmi: { ...lost, migratable: false } }, stays],
+    ['nor if its pool prefers that', { vmi: lost, rules: { method: 'Restart' } }, stays],
+    ['nor when its migration is late', { vmi: { ...lost, ...tried({ since: NOW - DEADLINE }) } }, { isStuck: true }],
+    ['nor after failed migrations', { vmi: { ...lost, ...failed(3, NOW - 60_000) } }, { act: 'migrate' }],
+  ])('%s', (_what, given, expected) => expect(need({ vm: { ready: false }, ...given })).toMatchObject(expected));
+});
+
 describe('a VM that runs', () => {
   test.each<[string, Given, object]>([
     ['migrates if KubeVirt can', {}, { ...migrates, isBegun: false }],

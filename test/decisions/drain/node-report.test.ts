@@ -117,6 +117,8 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
     'Blocked',
   ],
   ['None, of the same', { vmi: { ...STARTING, evictionStrategy: 'None' }, isStarting: true }, undefined, 'Ends'],
+  ['of a VMI that is ending', { vmi: { ...EVICTED, deleting: true }, pool: drained }, undefined, 'Ends'],
+  ['of a VMI that cannot end', { vmi: { ...EVICTED, deleting: true, nodeLost: true } }, undefined, 'Blocked'],
   ['none of a VMI that has ended', { vmi: { ...EVICTED, phase: 'Failed' }, pool: drained }, undefined, 'Ends'],
   ['none of a VMI that ends', { vmi: { ...EVICTED, deleting: true }, pool: drained }, undefined, 'Ends'],
   ['none of a VMI without a VM', { vm: null }, undefined, 'Ends'],

@@ -1,5 +1,5 @@
-import { isPausedOnRequest } from '../disruption/pause.ts';
 import { isActive, isReady } from '../health/availability.ts';
+import { isExempt } from '../health/excused.ts';
 import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
@@ -28,7 +28,7 @@ export function refreshState(view: HealingView): HealingState {
     uids.set(vm.uid, vm);
     if (isAvailable(vm, vmiOf(vm), minReadyMs, now)) continue;
     const before = pausedBefore.get(vm.uid);
-    if (isPausedOnRequest(vmiOf(vm))) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
+    if (isExempt(vm, vmiOf(vm))) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
     else if (before !== undefined && !isReady(vm, vmiOf(vm)))
       vmiPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyExitsOf(view, vm, known.get(vm.uid));

@@ -40,10 +40,13 @@ export interface Failing {
   since: number;
 }
 
-/** A VMI that a user has paused, kept until it is ready again: a VM is not unhealthy for the time of the pause. */
+/**
+ * A VM that was left alone while it was not ready, since a user had paused its VMI, it moved, or something else was
+ * done to it. Kept until it is ready again: a VM is not unhealthy for the time of that.
+ */
 export interface VmiPause {
   vmUid: string;
-  /** When the pause was first seen to be over; milliseconds since the epoch, null while it lasts. */
+  /** When that was first seen to be over; milliseconds since the epoch, null while it lasts. */
   endedAt: number | null;
 }
 

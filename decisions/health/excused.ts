@@ -23,6 +23,10 @@ export const waitsForItsSurroundings = ({ state }: Pick<VmView, 'state'>): boole
 export const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
 
+/** What a message adds of a VMI that can't be brought to anything, since its node does not answer; else nothing. */
+export const silenceOf = (vmi: VmiView | undefined): string =>
+  vmi?.nodeLost === true ? `; its node ${vmi.node} does not answer` : '';
+
 /** True for a VM that must not be touched now, or is not ready because drover or a user has paused it. */
 export const isExempt = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
 

@@ -2,6 +2,7 @@ import type { VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { countsFrom } from '../disruption/grace.ts';
 import { migrationCountsFrom, progressOfAttempt } from '../disruption/migration.ts';
 import { isAtRest, isMeantToRun, liveVmi } from '../health/availability.ts';
+import { silenceOf } from '../health/excused.ts';
 import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
@@ -108,14 +109,14 @@ const PROGRESS: Record<PowerAction, (begun: VmInProgress, vm: VmView, input: Out
   Patch: progressOfChange,
 };
 
-const STOPPING = { waitsFor: 'its VMI to stop' };
+const stopping = (vmi: VmiView | undefined): Progress => ({ waitsFor: `its VMI to stop${silenceOf(vmi)}` });
 
 /** Of a VM that was started or restarted. */
 function progressOfStart(begun: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
-  if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', message: 'it was stopped' } : STOPPING;
+  if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', message: 'it was stopped' } : stopping(vmi);
   const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== begun.vmi;
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
   if (progress.state === 'waiting') return { waitsFor: progress.for };
@@ -158,5 +159,5 @@ function progressOfStop(vm: VmView, vmi: VmiView | undefined): Progress {
   if (isAtRest(vm, vmi)) return { end: 'Stopped' };
   // A request to stop stays in the VM's status until its VMI has ended.
   const runsAgain = isMeantToRun(vm, vmi) && !vm.changingState && vm.hasVmi && liveVmi(vmi) !== undefined;
-  return runsAgain ? { end: 'Gone', message: 'it was started again' } : STOPPING;
+  return runsAgain ? { end: 'Gone', message: 'it was started again' } : stopping(vmi);
 }

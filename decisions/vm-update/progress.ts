@@ -1,5 +1,6 @@
 import { progressOfAttempt } from '../disruption/migration.ts';
 import { activeVmi, isActive, isMeantToRun, isReady, liveVmi, type VmiOf } from '../health/availability.ts';
+import { silenceOf } from '../health/excused.ts';
 import type { BatchVm } from '../owners/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -113,10 +114,10 @@ export function progressOfRestart(input: RestartProgressInput): Extract<UpdatePr
   const blockedBy = vmi?.blockedBy ?? null;
   if (live === undefined && blockedBy !== null)
     return waitingFor(`its last VMI to go: the finalizer ${blockedBy} holds it`);
-  if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}`);
-  if (!isNew(live)) return waitingFor('its restart');
+  if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}${silenceOf(vmi)}`);
+  if (!isNew(live)) return waitingFor(`its restart${silenceOf(live)}`);
   const message = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
-  if (!isReady(vm, live)) return waitingFor(`it to be ready${message}`);
+  if (!isReady(vm, live)) return waitingFor(`it to be ready${message}${silenceOf(live)}`);
   const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }

@@ -1104,6 +1104,17 @@ describe('a VM whose VMI a user has paused', () => {
     expect(begun(given({}))).toEqual(['web-1']);
   });
 
+  test.each<[string, Partial<VmView>, Partial<VmiView>]>([
+    ['it migrated', {}, { migration: { name: 'm', phase: 'Running', createdAt: NOW - HOUR } }],
+    ['a snapshot of it was taken', { operations: SNAPSHOT }, {}],
+    ['its owner had opted out', { optedOut: true }, {}],
+  ])('counts like that after anything else for which it was left alone: %s', (_what, vm, vmi) => {
+    const busy = [{ ...vms[0]!, ...vm }, ...vms.slice(1)];
+    const held = plan({ vms: busy, rules, vmiOf: (one) => aVmi(one, one.ready ? {} : vmi) });
+    expect(begun(held)).toEqual([]);
+    expect(begun(given(held.healing.state))).toEqual([]);
+  });
+
   test('is judged the same way if it was recreated', () => {
     const made = {
       ...during,

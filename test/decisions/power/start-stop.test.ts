@@ -164,6 +164,14 @@ describe('the outcome of a VM in progress', () => {
       late,
       [{ end: 'Failed', message: 'not stopped in time: it waited for its VMI to stop' }],
     ],
+    [
+      'failed, when it can not stop',
+      'Stop',
+      { ...stopped, hasVmi: true },
+      { deleting: true, nodeLost: true },
+      late,
+      [{ message: 'not stopped in time: it waited for its VMI to stop; its node node-1 does not answer' }],
+    ],
   ])('%s', (...[, action, vm, vmi, since, ends]) => {
     const found = settled(action, vm, vmi, since);
     expect(found.settled).toMatchObject(ends);

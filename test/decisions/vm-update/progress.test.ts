@@ -33,6 +33,18 @@ describe('the progress of a restart', () => {
       { state: 'waiting', for: 'its VMI to start (Running)' },
     ],
     [
+      'its old VMI cannot stop',
+      fresh(1),
+      { revision: OLD, deleting: true, nodeLost: true },
+      { state: 'waiting', for: 'its VMI to start (Running); its node node-1 does not answer' },
+    ],
+    [
+      'its new VMI is out of sight',
+      fresh(1),
+      { revision: NEW, ready: false, nodeLost: true },
+      { state: 'waiting', for: 'it to be ready (Running); its node node-1 does not answer' },
+    ],
+    [
       'its old VMI is held',
       fresh(1),
       { revision: OLD, deleting: true, phase: 'Succeeded', blockedBy: 'example.com/hold' },

@@ -69,7 +69,7 @@ export function disruptionBetween(
   strategy: 'Stage' | 'LiveUpdate',
   plugs: KubeVirtPlugs = PLUGS_ALL,
 ): Disruption {
-  const plugged = pluggedBetween(vmiSpec(from), vmiSpec(to));
+  const plugged = pluggedBetween(from.spec, to.spec);
   const disks = diskDisruption(from, to, plugged.disks);
   if (disks === 'Replace') return 'Replace';
   const differs = ({ of }: (typeof PARTS)[number]): boolean =>
@@ -97,7 +97,7 @@ export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 
 
 /** Reports whether KubeVirt plugs something for the change, or copies volumes to other claims, in any case. */
 export function isAppliedAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
-  const { interfaces, volumes } = pluggedBetween(vmiSpec(from), vmiSpec(to));
+  const { interfaces, volumes } = pluggedBetween(from.spec, to.spec);
   const copies = to.spec['updateVolumesStrategy'] === 'Migration' && !hasSameClaims(from, to);
   return interfaces.size + volumes.size > 0 || copies;
 }

@@ -6,7 +6,8 @@ import { byName } from '../merge/named-items.ts';
 import { placementOf } from '../template/placement.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isHotpluggable, isPluggableInterface, pluggedBetween } from './pluggable.ts';
+import { isHotpluggable } from './pluggable-volumes.ts';
+import { isPluggableInterface, pluggedBetween } from './pluggable.ts';
 
 /** A template that refers to an instance type or a preference, and itself with what they stand for in their place. */
 export interface Expansion {
@@ -59,7 +60,7 @@ export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTem
 }
 
 const plugsInterfaces = (from: VmTemplate, to: VmTemplate): number =>
-  pluggedBetween(asObject(vmiSpecOf(from.spec)), asObject(vmiSpecOf(to.spec))).interfaces.size;
+  pluggedBetween(from.spec, to.spec).interfaces.size;
 
 const NO_INTERFACES = 'the VMI cannot be migrated, and KubeVirt plugs interfaces by a live migration';
 

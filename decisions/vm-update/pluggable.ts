@@ -1,6 +1,7 @@
 import { canonical } from '../lib/canonical-json.ts';
 import { asObject, field, listOf, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
+import { pluggedVolumes } from './pluggable-volumes.ts';
 
 /** Names of interfaces and volumes that KubeVirt plugs into or out of a running VMI for a change of its VM. */
 export interface Plugged {
@@ -11,18 +12,22 @@ export interface Plugged {
 }
 
 /**
- * Returns what KubeVirt plugs for the change from one VMI spec to another: interfaces that come with a network of
- * Multus, change their state, or go to another network; and volumes with a claim that are marked as hotpluggable. An
- * interface that goes without its state `absent` needs a restart, as does one where KubeVirt has made the only one.
+ * Returns what KubeVirt plugs for the change from one VirtualMachine's spec to another: interfaces that come with a
+ * network of Multus, change their state, or go to another network; and volumes (`pluggedVolumes`). An interface that
+ * goes without its state `absent` needs a restart, as does one where KubeVirt has made the only one.
  */
-export function pluggedBetween(from: Json, to: Json): Plugged {
-  const volumes = volumesBetween(from, to);
+export function pluggedBetween(fromVm: unknown, toVm: unknown): Plugged {
+  const [from, to] = [vmiSpec(fromVm), vmiSpec(toVm)];
+  // KubeVirt plugs no volumes into a VM whose volumes it migrates (`HandleDeclarativeVolumes`).
+  const volumes = field(toVm, 'updateVolumesStrategy') === 'Migration' ? new Set<string>() : pluggedVolumes(from, to);
   const all = [...listOf(from['volumes']), ...listOf(to['volumes'])];
   const disks = all
     .filter((one) => volumes.has(String(field(one, 'name'))))
     .map((one) => field(one, 'dataVolume', 'name'));
   return { interfaces: interfacesBetween(from, to), volumes, disks: new Set(disks) };
 }
+
+const vmiSpec = (vm: unknown): Json => asObject(field(vm, 'template', 'spec'));
 
 export function withoutPlugged(spec: Json, { interfaces, volumes }: Plugged): Json {
   if (interfaces.size === 0 && volumes.size === 0) return spec;
@@ -88,21 +93,3 @@ function lastingNic({ nic, network }: Nic): unknown {
   const { networkName: _networkName, ...others } = asObject(multus);
   return { lasting, net, multus: multus === undefined ? null : others };
 }
-
-function volumesBetween(from: Json, to: Json): Set<string> {
-  const [before, after] = [from, to].map(({ volumes }) => byName(listOf(volumes)) ?? new Map<string, unknown>());
-  const names = new Set([...before!.keys(), ...after!.keys()]);
-  return new Set(
-    [...names].filter((name) => {
-      const [old, now] = [before!.get(name), after!.get(name)];
-      return (
-        canonical(old ?? null) !== canonical(now ?? null) &&
-        [old, now].every((one) => one === undefined || isHotpluggable(one))
-      );
-    }),
-  );
-}
-
-export const isHotpluggable = (volume: unknown): boolean =>
-  field(volume, 'persistentVolumeClaim', 'hotpluggable') === true ||
-  field(volume, 'dataVolume', 'hotpluggable') === true;

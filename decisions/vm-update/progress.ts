@@ -85,14 +85,14 @@ function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
   const progress = liveProgress(vm, live, expansion);
   if (progress.state === 'done') return { state: 'applied' };
-  return progress.state === 'refused' ? progress : waitingFor(`${progress.for}${hindrance(live)}`);
+  return progress.state === 'refused' ? progress : waitingFor(`${progress.for}${hindrance(vm, live)}`);
 }
 
-/** What KubeVirt says of a change that it has begun, and of the migration that is to bring it. */
-function hindrance({ plugging, migration }: VmiView): string {
+/** What KubeVirt says of a change that it has begun or cannot make, and of the migration that is to bring it. */
+function hindrance({ failure }: VmView, { plugging, migration }: VmiView): string {
   const phase = migration && `its migration ${migration.name} is ${migration.phase}`;
   const quota = migration?.overQuota === true ? 'a ResourceQuota rejects the pod of that' : null;
-  const parts = [plugging, phase, quota].filter((one) => one !== null);
+  const parts = [plugging, phase, quota, failure].filter((one) => one !== null);
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
 

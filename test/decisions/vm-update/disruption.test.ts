@@ -65,6 +65,17 @@ const volumes = (...names: string[]): VmTemplate => ({
     dataVolumeTemplates: names.map((name) => disk(name)),
   },
 });
+/** A template with claims in place of disks of its VMs' own. */
+const plug = (device: object, ...names: string[]): VmTemplate =>
+  vmi(
+    { volumes: names.map((name) => ({ name, persistentVolumeClaim: { claimName: name, hotpluggable: true } })) },
+    { devices: { disks: names.map((name) => ({ name, ...device })) } },
+  );
+const CDROM = { cdrom: { bus: 'sata' } };
+const emptyDrive = (name: string): VmTemplate => vmi({ volumes: [] }, { devices: { disks: [{ name, ...CDROM }] } });
+const withoutDisks = ({ spec }: VmTemplate): VmTemplate =>
+  vmi({ volumes: (spec.template.spec as { volumes: object[] }).volumes });
+const migrating = ({ spec }: VmTemplate): VmTemplate => ({ spec: { ...spec, updateVolumesStrategy: 'Migration' } });
 
 describe('the disruption of a change', () => {
   const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Disruption, staged: Disruption][] = [
@@ -197,6 +208,29 @@ describe('the disruption of a change', () => {
     ],
     ['a hotpluggable volume more', volumes(), volumes('data'), 'Live', 'Restart'],
     ['a hotpluggable volume less', volumes('data'), volumes(), 'Live', 'Restart'],
+    [
+      'a hotpluggable volume more, while volumes are migrated',
+      volumes(),
+      migrating(volumes('data')),
+      'Restart',
+      'Restart',
+    ],
+    ['a hotpluggable LUN more', volumes(), plug({ lun: { bus: 'scsi' } }, 'data'), 'Live', 'Restart'],
+    ['a hotpluggable LUN on virtio more', volumes(), plug({ lun: { bus: 'virtio' } }, 'data'), 'Restart', 'Restart'],
+    ['a hotpluggable volume more whose disk has no bus', volumes(), plug({ disk: {} }, 'data'), 'Restart', 'Restart'],
+    ['a hotpluggable volume more on SATA', volumes(), plug({ disk: { bus: 'sata' } }, 'data'), 'Restart', 'Restart'],
+    [
+      'a hotpluggable volume more with an I/O thread of its own, not on virtio',
+      volumes(),
+      plug({ disk: { bus: 'scsi' }, dedicatedIOThread: true }, 'data'),
+      'Restart',
+      'Restart',
+    ],
+    ['a hotpluggable volume more without a disk', volumes(), withoutDisks(plug({}, 'data')), 'Restart', 'Restart'],
+    ['a disc into a drive', emptyDrive('iso'), plug(CDROM, 'iso'), 'Live', 'Restart'],
+    ['a disc out of a drive', plug(CDROM, 'iso'), emptyDrive('iso'), 'Live', 'Restart'],
+    ['a drive more, with a disc', volumes(), plug(CDROM, 'iso'), 'Restart', 'Restart'],
+    ['a drive less, with its disc', plug(CDROM, 'iso'), volumes(), 'Restart', 'Restart'],
     ['a field that nobody knows', vm({}), vm({ unheardOf: 1 }), 'Restart', 'Restart'],
     ['a disk more', vm({}), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
     [

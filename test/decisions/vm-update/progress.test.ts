@@ -194,6 +194,11 @@ test('a live update that waits for a migration reports what KubeVirt says about 
     state: 'waiting',
     for: 'the VMI to get 2 sockets: it has 1 (HotVCPUChange; its migration m is Pending; a ResourceQuota rejects the pod of that)',
   });
+  const refused = fresh(1, { ...vm, failure: 'the webhook refuses it' });
+  expect(progress(refused, asked, { item: held(old(1), 'live') })).toEqual({
+    state: 'waiting',
+    for: 'the VMI to get 2 sockets: it has 1 (the webhook refuses it)',
+  });
 });
 
 const tried = (

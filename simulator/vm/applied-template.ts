@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { STARTED_FROM } from '../objects/annotations.ts';
 import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import { losesDrive, withoutPlugs } from './plugged-volumes.ts';
 
 type Template = VirtualMachine['spec']['template'];
 
@@ -9,9 +10,10 @@ type Template = VirtualMachine['spec']['template'];
  * because its own spec also changes in other ways.
  */
 interface Hashes {
-  /** Of the spec without its live-updatable fields. */
+  /** Of the spec without its live-updatable fields and what can be plugged. */
   rest: string;
   memory: string;
+  /** Of the spec without what can be plugged. */
   spec: string;
   /** Of the spec and the metadata. */
   all: string;
@@ -21,7 +23,7 @@ interface Hashes {
 const hashOf: Record<keyof Hashes, (template: Template) => string> = {
   rest: ({ spec }) => hash(withoutLiveFields(spec)),
   memory: ({ spec }) => hash(spec.domain.memory),
-  spec: ({ spec }) => hash(spec),
+  spec: ({ spec }) => hash(withoutPlugs(spec)),
   all: ({ metadata = {}, spec }) => hash({ metadata, spec }),
 };
 
@@ -32,6 +34,7 @@ export const startedFrom = (template: Template): string =>
 export function isTemplateChanged(vmi: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
   const before = hashesBefore(vmi);
   if (before === undefined) return false;
+  if (losesDrive(template.spec, vmi)) return true;
   const now = { ...template, spec: withUuid(template.spec, vmi.spec.domain.firmware?.uuid) };
   if (!liveUpdate) return before.spec !== hashOf.spec(now);
   if (before.rest !== hashOf.rest(now)) return true;
@@ -51,7 +54,7 @@ function hashesBefore({ metadata }: VirtualMachineInstance): Hashes | undefined 
 }
 
 function withoutLiveFields(spec: VmiSpec): VmiSpec {
-  const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, ...rest } = spec;
+  const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, ...rest } = withoutPlugs(spec);
   const { cpu, memory, ...domain } = rest.domain;
   const { sockets: _sockets, ...otherCpu } = cpu ?? {};
   const { guest: _guest, ...otherMemory } = memory ?? {};

@@ -5,6 +5,7 @@ import { quantityToNumber } from '../objects/quantity.ts';
 import { isDeleting, isFinal, isMigrating } from '../objects/vmi.ts';
 import { isTemplateChanged } from './applied-template.ts';
 import { whyFixed } from './hotplug-capacity.ts';
+import { plugVolumes } from './plugged-volumes.ts';
 import type { RestartRequired } from './status.ts';
 
 /** How a change of a running VM's template is applied. */
@@ -23,15 +24,20 @@ type Apply = (wanted: VmiSpec, vmi: VirtualMachineInstance, now: VmiSpec) => Ste
 export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
 const MEMORY = 'memory updated in template spec';
 
-export function planRollout(
-  { spec: { template } }: VirtualMachine,
-  vmi: VirtualMachineInstance,
-  liveUpdate: boolean,
-): Rollout {
-  if (isTemplateChanged(vmi, template, liveUpdate)) return { restartRequired: { message: NOT_LIVE }, live: undefined };
-  if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: undefined };
-  let { spec } = vmi;
-  let message: string | undefined;
+export function planRollout(vm: VirtualMachine, vmi: VirtualMachineInstance, liveUpdate: boolean): Rollout {
+  const { template } = vm.spec;
+  // Volumes are plugged whatever the strategy is, and whatever else waits for a restart.
+  const plugged = plugVolumes(vm.spec, vmi);
+  let message = isTemplateChanged(vmi, template, liveUpdate) ? NOT_LIVE : undefined;
+  if ('refused' in plugged)
+    return {
+      restartRequired: message === undefined ? 'none' : { message },
+      live: undefined,
+      failure: volumeError(plugged),
+    };
+  let { spec } = plugged;
+  if (message !== undefined) return { restartRequired: { message }, live: changed(vmi, spec) };
+  if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: changed(vmi, spec) };
   for (const apply of [applySockets, applyPlacement, applyTolerations, applyMemory]) {
     const step = apply(template.spec, vmi, spec);
     if ('failure' in step)
@@ -41,6 +47,11 @@ export function planRollout(
   }
   return { restartRequired: required(message), live: changed(vmi, spec) };
 }
+
+const volumeError = ({ refused }: { refused: string }): { reason: string; message: string } => ({
+  reason: 'HotPlugVolumeError',
+  message: `Error encountered while handling declarative hotplug volumes: admission webhook "virtualmachineinstances-update-validator.kubevirt.io" denied the request: ${refused}`,
+});
 
 /** KubeVirt removes this condition and sets it again, with a new time, each time it reconciles the VM. */
 const required = (message: string | undefined): RestartRequired =>

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import type {
+  VmiSpec,
+  VmiStatus,
+  KubeVirt,
+  VirtualMachineInstance,
+  Volume,
+} from '../../../simulator/objects/kubevirt.ts';
 import { withHotplugCapacity } from '../../../simulator/vm/hotplug-capacity.ts';
 import { NOT_LIVE, planRollout } from '../../../simulator/vm/rollout.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';
@@ -193,5 +199,63 @@ describe('room to grow', () => {
       cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 8 },
       memory: { guest: '2Gi', maxGuest: '8Gi' },
     });
+  });
+});
+
+/** A spec with hotpluggable claims of these names, and the fixed volume `root`. */
+function plug(disk: object, ...names: string[]): VmiSpec {
+  const volumes = names.map((name) => ({ name, persistentVolumeClaim: { claimName: name, hotpluggable: true } }));
+  const disks = [{ name: 'root', disk: {} }, ...names.map((name) => ({ name, ...disk }))];
+  const root = { name: 'root', containerDisk: { image: 'x' } };
+  return vmiSpec({ volumes: [root, ...volumes], domain: { ...vmiSpec().domain, devices: { disks } } });
+}
+const emptyDrive = (name: string): VmiSpec => {
+  const spec = plug({ cdrom: {} }, name);
+  return { ...spec, volumes: spec.volumes!.filter((volume) => volume.name !== name) };
+};
+const SCSI = { disk: { bus: 'scsi' } };
+
+describe('a hotpluggable volume', () => {
+  test.each([
+    ['is plugged in', plug(SCSI), plug(SCSI, 'data')],
+    ['is plugged out', plug(SCSI, 'data'), plug(SCSI)],
+    ['goes into a drive', emptyDrive('iso'), plug({ cdrom: {} }, 'iso')],
+    ['goes out of a drive', plug({ cdrom: {} }, 'iso'), emptyDrive('iso')],
+  ])('%s under any strategy', (_what, from, to) => {
+    for (const liveUpdate of [true, false]) {
+      const { restartRequired, live, failure } = plan(to, liveUpdate, started(from));
+      expect([restartRequired, failure]).toEqual(['none', undefined]);
+      expect([live?.volumes, live?.domain['devices']]).toEqual([to.volumes, to.domain['devices']]);
+    }
+  });
+
+  test('whose claim changes goes first, and comes back in the next pass', () => {
+    const to = plug(SCSI, 'data');
+    to.volumes![1] = { name: 'data', persistentVolumeClaim: { claimName: 'other', hotpluggable: true } } as Volume;
+    const vmi = started(plug(SCSI, 'data'));
+    const first = plan(to, true, vmi).live!;
+    expect(first.volumes).toHaveLength(1);
+    expect(plan(to, true, { ...vmi, spec: first }).live?.volumes).toEqual(to.volumes);
+  });
+
+  test.each([
+    [{ disk: {} }, /\[\] is not permitted/],
+    [{ disk: { bus: 'sata' } }, /\[sata\] is not permitted/],
+    [{ lun: { bus: 'virtio' } }, /LUN \[data\] requires bus to be 'scsi'/],
+    [{ cdrom: { bus: 'sata' } }, /requires diskDevice of type/],
+    [{ ...SCSI, dedicatedIOThread: true }, /requires virtio bus for IOThreads/],
+  ])('is refused for a device %j, which needs no restart', (device, why) => {
+    const { restartRequired, live, failure } = plan(plug(device, 'data'), true, started(plug(SCSI)));
+    expect([restartRequired, live, failure?.reason]).toEqual(['none', undefined, 'HotPlugVolumeError']);
+    expect(failure?.message).toMatch(why);
+  });
+
+  test('leaves with its drive at a restart only', () => {
+    expect(whyOf(plan(plug(SCSI), true, started(plug({ cdrom: {} }, 'iso'))))).toBe(NOT_LIVE);
+  });
+
+  test('waits without a word in a VM whose volumes are migrated', () => {
+    const vm = aVm({ template: { spec: plug(SCSI, 'data') }, updateVolumesStrategy: 'Migration' });
+    expect(planRollout(vm, started(plug(SCSI)), true)).toEqual(UNCHANGED);
   });
 });

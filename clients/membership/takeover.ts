@@ -50,8 +50,11 @@ export const takeOver: Work<HandoverOptions> = async (session, options, ...args)
   const kube = await session.kube();
   const kubeVirtPool = await ignoreNotFound(kube.get<KubeVirtPool>(await kubeVirtPoolsOf(kube), key));
   const droverPool = await poolAt(kube, key);
-  if (droverPool !== undefined) checkBegun(droverPool);
   const isThere = kubeVirtPool !== undefined && kubeVirtPool.metadata.deletionTimestamp === undefined;
+  // A worker may have ended what an earlier run, which was stopped, has asked for.
+  if (droverPool !== undefined && !isThere && membershipChangeOf(droverPool) === null)
+    return print(`nothing is left to take over: there is no KubeVirt pool ${name}, and drover pool ${name} is there`);
+  if (droverPool !== undefined) checkBegun(droverPool);
   if (!isThere && droverPool === undefined)
     throw new Failure(
       kubeVirtPool === undefined

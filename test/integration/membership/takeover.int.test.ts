@@ -73,6 +73,10 @@ test('a KubeVirt pool becomes a pool of drover and goes back: the same VMs and V
   await until(async () => expect(await pool.condition('MembershipChanging')).toBeUndefined());
   expect(await ownersIn(fleet(), namespace)).toEqual({ 'drover.dev': names });
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  expect(await takeover(namespace)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('nothing is left') as string,
+  });
   await until(async () => expect(await theirs.get()).toBeUndefined());
   for (const { metadata } of (await pool.vms()).values()) {
     expect(metadata.finalizers ?? []).not.toContain(KUBEVIRT_POOL_FINALIZER);

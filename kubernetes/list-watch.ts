@@ -3,6 +3,7 @@ import type { KubeObject, Stored } from '../api/objects.ts';
 import type { Resource } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
 import { isGone, KubeError } from './errors.ts';
+import { RefusedKind, type Missing } from './lib/refused-kind.ts';
 import { VersionedStore, type VersionedStoreOptions } from './versioned-store.ts';
 
 export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStoreOptions<T, V> {
@@ -23,14 +24,13 @@ export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStor
   /** Called when a relist found this many changes that no watch event had reported. */
   onMissed?: (count: number) => void;
   relistMs?: number;
+  /** For how long what was there once counts as late before it is missing. */
+  lateMs?: number;
   /** Whether there is something to do without this collection: what the API server won't list is then `missing`. */
   isOptional?: boolean;
   /** Called when that is so, and with null when it is listed after all. */
   onMissing?: (message: Missing | null) => void;
 }
-
-/** Why a collection can't be followed. */
-export type Missing = 'the API server does not serve it' | 'this client may not list it';
 
 const FIRST_DELAY_MS = 250;
 const LAST_DELAY_MS = 5_000;
@@ -77,7 +77,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   /** Versions that were asked for, and that the API server does not have: they are from before a restore. */
   readonly #lostVersions = new Set<bigint>();
   #missing: Missing | null = null;
-  #wasListed = false;
+  readonly #refused: RefusedKind;
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
   #running: Promise<void> | undefined;
@@ -87,6 +87,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   constructor(options: ListWatchOptions<T, V>) {
     super(options);
     this.#options = options;
+    this.#refused = new RefusedKind(options.lateMs);
   }
 
   start(): this {
@@ -215,16 +216,21 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     const missed = await this.applyList(pages, () => this.#stopWatching());
     this.#listMs = performance.now() - began;
     if (missed > 0) onMissed?.(missed);
-    this.#wasListed = true;
+    this.#refused.listed();
     this.#setMissing(null);
     this.#firstList.resolve();
   }
 
-  /** What was there once, such as before a restart of the API server, is only late. */
   #isMissing(error: unknown): boolean {
-    if (this.#options.isOptional !== true || this.#wasListed || !(error instanceof KubeError)) return false;
-    if (error.status !== 403 && error.status !== 404) return false;
-    this.#setMissing(error.status === 404 ? 'the API server does not serve it' : 'this client may not list it');
+    const { isOptional = false } = this.#options;
+    const status = error instanceof KubeError ? error.status : undefined;
+    const why = isOptional ? this.#refused.whyMissing(status) : null;
+    if (why === null) return false;
+    if (this.#missing === null) {
+      this.#brokenAt = undefined;
+      this.forget();
+    }
+    this.#setMissing(why);
     this.#firstList.resolve();
     return true;
   }

@@ -175,6 +175,13 @@ export class VersionedStore<T extends KubeObject, V> {
     for (const entry of this.#entries.values()) entry.version = NO_VERSION;
   }
 
+  /** Forgets all that is known: it can't be told any more what there is. */
+  protected forget(): void {
+    // First: to those who are told of the rest, what is gone must not look deleted.
+    this.distrust();
+    for (const key of [...this.#entries.keys()]) this.#remove(key);
+  }
+
   /**
    * Reports whether a list of this version says something else of the object than is known. A list that is not older
    * than what is known, and shows the object at an older version, comes from a cluster that was restored: its versions

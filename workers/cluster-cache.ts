@@ -4,6 +4,7 @@ import { offWithout } from '../activities/cache/optional-kinds.ts';
 import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { whyLost } from './health/health-of.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
 interface CacheOptions {
@@ -15,7 +16,7 @@ interface CacheOptions {
 
 /** Returns a cache of a cluster, or of one namespace, that tells in log and metrics how it fares. */
 export function createClusterCache({ client, namespace, logger, metrics }: CacheOptions): ClusterCache {
-  const cache = new ClusterCache({
+  const cache: ClusterCache = new ClusterCache({
     client,
     namespace,
     onError: (resource, error) => {
@@ -25,7 +26,7 @@ export function createClusterCache({ client, namespace, logger, metrics }: Cache
     onContact: (isLost) => {
       metrics.serverLost.set(isLost ? 1 : 0);
       if (isLost)
-        logger.error('the API server does not answer: this worker takes no more work until it does', {
+        logger.error(`${whyLost(cache)}: this worker takes no more work until it does`, {
           server: client.server,
         });
       else logger.info('the API server answers again', { server: client.server });

@@ -8,7 +8,10 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 
-type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange' | 'onError' | 'isOptional' | 'onMissing'>;
+type Options = Pick<
+  ListWatchOptions<KubeObject, string>,
+  'onChange' | 'onError' | 'isOptional' | 'lateMs' | 'onMissing'
+>;
 
 /**
  * Starts a list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
@@ -118,7 +121,39 @@ test.each([
   },
 );
 
-test('a kind that was there is never missing: after a restore, the API server may serve it late', async () => {
+test.each([
+  [403, 'Forbidden', 'this client may not list it'],
+  [404, 'NotFound', 'the API server does not serve it'],
+])(
+  'a kind that was there and is refused with %i for long is missing, and nothing of it is known',
+  async (code, reason, why) => {
+    let isThere = true;
+    const refusal = { kind: 'Status', code, reason };
+    const deleted: [string, boolean][] = [];
+    const options: Options = {
+      isOptional: true,
+      lateMs: 500,
+      onChange: (key, _before, after) => void (after === undefined && deleted.push([key, listWatch.synced])),
+    };
+    const listWatch = await onServer(
+      () => (isThere ? { metadata: { resourceVersion: '7' }, items: [vm('web-1', '7')] } : refusal),
+      () => (isThere ? undefined : JSON.stringify(refusal)),
+      options,
+    );
+    await listWatch.ready();
+    isThere = false;
+    await vi.waitFor(() => expect(listWatch.missing).toBe(why), { timeout: 10_000 });
+    expect(listWatch).toMatchObject({ synced: false, size: 0, behindMs: 0 });
+    // What a node is to healing: not known any more, rather than gone.
+    expect(deleted).toEqual([['shop/web-1', false]]);
+    isThere = true;
+    await vi.waitFor(() => expect(listWatch).toMatchObject({ missing: null, synced: true, size: 1 }), {
+      timeout: 10_000,
+    });
+  },
+);
+
+test('a kind that was there is not missing at once: after a restore, the API server may serve it late', async () => {
   let isThere = true;
   const errors: string[] = [];
   const list = () =>

@@ -9,6 +9,7 @@ const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {
   return {
     caches: {
       virtualmachines: { size, behindMs, synced, missing: null },
+      virtualmachinepools: { size: 0, behindMs: 0, synced: true, missing: null },
       nodes: { synced: false, missing: 'forbidden' },
     },
     lost: lost ? AbortSignal.abort() : new AbortController().signal,
@@ -45,6 +46,11 @@ test.each([
     'a lost server',
     { ...starting, cache: cacheOf(0, 0, { lost: true, synced: false }) },
     'namespace bank: the API server does not answer',
+  ],
+  [
+    'a kind that is refused',
+    { ...starting, cache: cacheOf(0, 20_000, { lost: true }) },
+    'namespace bank: the API server does not let it follow virtualmachines, as the log says',
   ],
   [
     'lists',

@@ -39,10 +39,19 @@ function whyNot({ namespace, cache }: Serves): string {
   const where = namespace === undefined ? '' : `namespace ${namespace}: `;
   if (cache === undefined)
     return `${where}the worker waits for Temporal, the API server or \`drover setup\`, as the log says`;
-  if (cache.lost.aborted) return `${where}the API server does not answer`;
+  if (cache.lost.aborted) return `${where}${whyLost(cache)}`;
   const listed = Object.entries(cache.caches).filter(([, { synced, missing }]) => !synced && missing === null);
   if (listed.length > 0) return `${where}${listed.map(([resource]) => resource).join(', ')} are being listed`;
   return `${where}Temporal has not accepted its workers yet, or it is shutting down`;
+}
+
+/** Returns why a worker counts the API server as lost. */
+export function whyLost({ caches }: Pick<ClusterCache, 'caches'>): string {
+  const followed = Object.entries(caches).filter(([, { missing }]) => missing === null);
+  const behind = followed.filter(([, { behindMs }]) => behindMs > 0).map(([resource]) => resource);
+  return behind.length === 0 || behind.length === followed.length
+    ? 'the API server does not answer'
+    : `the API server does not let it follow ${behind.join(', ')}, as the log says`;
 }
 
 function lookAtCaches(caches: readonly ClusterCache[], metrics: Metrics): void {

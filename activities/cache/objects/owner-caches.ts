@@ -5,7 +5,8 @@ import { ownerView } from '../../../decisions/from-object/owner.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { ListWatch, type ListWatchOptions, type Missing } from '../../../kubernetes/list-watch.ts';
+import type { Missing } from '../../../kubernetes/lib/refused-kind.ts';
+import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 import type { OwnerChange } from './cache-change.ts';
 
 /** The caches of the objects that own members, one of each kind. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
+import { defaultPayloadConverter, type DataConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 
 /** Thrown if the module can't be used; the message says what would be right. */
 class DataConverterError extends Error {
@@ -31,7 +31,9 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
 
 /**
  * Anyone may send a signal that the codec can't decode, and Temporal retries a task forever if its payloads are not
- * decoded. Such a payload stays as it came: its reader learns that the encoding is unknown.
+ * decoded. Such a payload stays as it came: its reader learns that the encoding is unknown. If the codec is out of order,
+ * which says nothing of the payload, the task fails and is tried again: otherwise, signals would be dropped meanwhile,
+ * and a workflow that is replayed would not do what it did.
  */
 const lenient = (codec: PayloadCodec): PayloadCodec => ({
   encode: (payloads) => codec.encode(payloads),
@@ -39,10 +41,18 @@ const lenient = (codec: PayloadCodec): PayloadCodec => ({
     try {
       return await codec.decode(payloads);
     } catch {
+      await ensureWorks(codec);
       return await Promise.all(payloads.map((payload) => decodedOrNot(codec, payload)));
     }
   },
 });
+
+/** Throws if the codec can't decode what it encodes, as when the service with its keys does not answer. */
+async function ensureWorks(codec: PayloadCodec): Promise<void> {
+  await codec.decode(await codec.encode([SAMPLE]));
+}
+
+const SAMPLE = defaultPayloadConverter.toPayload('drover');
 
 async function decodedOrNot(codec: PayloadCodec, payload: Payload): Promise<Payload> {
   try {

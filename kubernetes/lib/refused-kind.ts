@@ -25,9 +25,9 @@ export class RefusedKind {
   }
 
   /**
-   * `status`: of the API server's answer, undefined for another error. Returns why the kind is missing; null if this says
-   * nothing of that. What was there once is only late, such
-   * as after a restart of the API server, until that has lasted: its definition was deleted, or a right taken away.
+   * Returns why the kind is missing by a status of the API server's answer; null if this says nothing of that. What was
+   * there once is only late, such as after a restart of the API server, until that has lasted: its definition was
+   * deleted, or a right taken away.
    */
   whyMissing(status: number | undefined): Missing | null {
     const why = MISSING[status ?? 0] ?? null;

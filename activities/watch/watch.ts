@@ -218,9 +218,7 @@ function follow(
     async () => {
       // Before Temporal is asked: an owner that comes meanwhile has been signalled.
       const keys = all();
-      if (keys.length === 0) return;
-      const running = await signals.managed(client, cluster);
-      notifyAll(keys.filter((key) => !running.has(key)));
+      if (keys.length > 0) notifyAll(await signals.unmanaged(client, cluster, keys));
     },
     (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
   );

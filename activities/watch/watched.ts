@@ -16,8 +16,8 @@ export interface Signals {
   notify: Notify;
   /** Does the same for a deleted object, but never starts its workflow. */
   signalDeleted: Notify;
-  /** The objects in the cluster whose workflows run, by their keys, as Temporal lists them. */
-  managed: (client: Client, cluster: string) => Promise<ReadonlySet<string>>;
+  /** Returns which of these objects in the cluster have no workflow that runs, as Temporal lists them. */
+  unmanaged: (client: Client, cluster: string, keys: readonly string[]) => Promise<string[]>;
 }
 
 /** Objects of one kind, by `namespace/name`, or by `operationKey`. */

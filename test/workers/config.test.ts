@@ -34,7 +34,7 @@ describe('a variable that cannot be used is named, with what would be right', ()
       'DROVER_NAMESPACE=shop;bank: must be the names of namespaces, with commas between them',
     ],
     ['DROVER_NAMESPACE', 'shop,', 'must be the names of namespaces'],
-    ['DROVER_CLUSTER', 'East', 'DROVER_CLUSTER=East: must be lower-case letters, digits, "-" and "."'],
+    ['DROVER_CLUSTER', 'East', 'DROVER_CLUSTER=East: must be at most 63 lower-case letters, digits, "-" and "."'],
   ])('%s=%s', (name, value, sentence) => {
     expect(() => readConfig({ [name]: value })).toThrow(sentence);
   });

@@ -16,8 +16,8 @@ export const SETTINGS = {
     flag: '--cluster',
     value: 'default',
     like: {
-      pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
-      must: 'must be lower-case letters, digits, "-" and "."',
+      pattern: /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/,
+      must: 'must be at most 63 lower-case letters, digits, "-" and "."',
     },
   },
   kubeconfig: {

@@ -10,7 +10,17 @@ import type { Signals, Watched } from '../../activities/watch/watched.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { operationName, operationOfKey } from '../../decisions/operations/ref.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/lib/ids.ts';
-import { changed, childLost, poolOfChild, taskQueueOf } from '../../workflows/lib/messages.ts';
+import {
+  changed,
+  childLost,
+  notificationsIdOf,
+  operationIdOf,
+  ownerIdOf,
+  poolOfChild,
+  scheduleIdOf,
+  taskQueueOf,
+  type OperationKey,
+} from '../../workflows/lib/messages.ts';
 import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/lib/search-attributes.ts';
 
 type What = Watched['what'];
@@ -34,19 +44,22 @@ interface Start {
 /** The workflows of what is watched. */
 interface Kind {
   type: string;
-  /** What their ids begin with. */
-  id: string;
+  idOf: (object: Signalled) => string;
   start: (object: Signalled) => Start;
-  /** The only key: one workflow serves the cluster. */
-  only?: string;
 }
 
 const NAME_ATTRIBUTES = { DroverPool, DroverReplicaSet };
 
+function ownerOfKey(key: string): { namespace: string; name: string } {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
+}
+
 const ofOwner = (kind: VmOwnerKind, summary: string, details: (target: string) => string): Kind => ({
-  ...OWNER_WORKFLOWS[kind],
+  type: OWNER_WORKFLOWS[kind].type,
+  idOf: ({ cluster, key }) => ownerIdOf(kind, { cluster, ...ownerOfKey(key) }),
   start: ({ cluster, key }) => {
-    const [namespace = '', name = ''] = key.split('/');
+    const { namespace, name } = ownerOfKey(key);
     return {
       args: [{ cluster, namespace, name }],
       staticSummary: `${summary} ${key}`,
@@ -59,9 +72,14 @@ const ofOwner = (kind: VmOwnerKind, summary: string, details: (target: string) =
   },
 });
 
-const ofOperations = (type: string, id: string, summary: string, details: string): Kind => ({
+const ofOperations = (
+  type: string,
+  idOfOperation: (operation: OperationKey) => string,
+  summary: string,
+  details: string,
+): Kind => ({
   type,
-  id,
+  idOf: ({ cluster, key }) => idOfOperation({ cluster, ...operationOfKey(key) }),
   start: ({ cluster, key }) => {
     const ref = operationOfKey(key);
     const { namespace, name } = ref;
@@ -87,12 +105,11 @@ const KINDS: Record<What, Kind> = {
     'VMI replica set',
     (target) => `Keeps the VMIs of replica set ${target} at its number, and replaces each that ends at once.`,
   ),
-  operation: ofOperations('operation', 'operation', 'Operation', 'Carries out operation'),
-  schedule: ofOperations('operationSchedule', 'schedule', 'Schedule', 'Makes the operations of schedule'),
+  operation: ofOperations('operation', operationIdOf, 'Operation', 'Carries out operation'),
+  schedule: ofOperations('operationSchedule', scheduleIdOf, 'Schedule', 'Makes the operations of schedule'),
   notice: {
     type: 'notifications',
-    id: 'notifications',
-    only: 'notices',
+    idOf: ({ cluster }) => notificationsIdOf(cluster),
     start: ({ cluster }) => ({
       args: [{ cluster }],
       staticSummary: 'Notifications',
@@ -103,10 +120,7 @@ const KINDS: Record<What, Kind> = {
 };
 
 /** Returns the id of the workflow of an object. */
-export function workflowIdOf(what: What, { cluster, key }: Signalled): string {
-  const { id, only } = KINDS[what];
-  return only === undefined ? `${id}/${cluster}/${key}` : `${id}/${cluster}`;
-}
+export const workflowIdOf = (what: What, object: Signalled): string => KINDS[what].idOf(object);
 
 /** Signals the workflow of an object, and starts the workflow if it isn't running. */
 export async function signalWithStart<Payload>(
@@ -135,14 +149,12 @@ export const signalsOf = (what: What): Signals => ({
   notify: (client, object, seen) => signalWithStart(client, what, object, changed, seen),
   signalDeleted: (client, object, seen) =>
     unlessEnded(client.workflow.getHandle(workflowIdOf(what, object)).signal(changed, seen)),
-  async managed(client, cluster) {
-    const { type, only } = KINDS[what];
+  async unmanaged(client, cluster, keys) {
+    const { type } = KINDS[what];
     const query = `WorkflowType = '${type}' AND DroverCluster = '${cluster}' AND ExecutionStatus = 'Running'`;
-    const before = workflowIdOf(what, { cluster, key: '' });
-    const keys = new Set<string>();
-    for await (const { workflowId } of client.workflow.list({ query }))
-      keys.add(only ?? workflowId.slice(before.length));
-    return keys;
+    const running = new Set<string>();
+    for await (const { workflowId } of client.workflow.list({ query })) running.add(workflowId);
+    return keys.filter((key) => !running.has(workflowIdOf(what, { cluster, key })));
   },
 });
 

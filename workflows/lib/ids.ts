@@ -1,4 +1,5 @@
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import { scatter } from '../../decisions/lib/scatter.ts';
 import { operationKey, type OperationRef } from '../../decisions/operations/ref.ts';
 
 /** A pool or a replica set in a cluster. */
@@ -27,6 +28,17 @@ export const OWNER_WORKFLOWS = {
   },
 } as const satisfies Record<VmOwnerKind, OwnerWorkflow>;
 
+/** What Temporal's databases hold of an id, but for Cassandra: a child with a longer one would never begin. */
+const LONGEST_ID = 255;
+
+/** Returns an id that is not too long; the end of a long one becomes a hash. */
+const idOf = (...parts: (string | number)[]): string => {
+  const id = parts.join('/');
+  if (id.length <= LONGEST_ID) return id;
+  const end = `~${scatter(id).toString(36)}`;
+  return id.slice(0, LONGEST_ID - end.length) + end;
+};
+
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 /**
  * Task queues of activities that only wait for VMs, and of the activity that watches the cluster: neither they nor the
@@ -34,15 +46,15 @@ export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
  */
 export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
-export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
-export const notificationsIdOf = (cluster: string): string => `notifications/${cluster}`;
+export const watchIdOf = (cluster: string): string => idOf('watch', cluster);
+export const notificationsIdOf = (cluster: string): string => idOf('notifications', cluster);
 export const ownerIdOf = (kind: VmOwnerKind, { cluster, namespace, name }: PoolRef): string =>
-  `${OWNER_WORKFLOWS[kind].id}/${cluster}/${namespace}/${name}`;
+  idOf(OWNER_WORKFLOWS[kind].id, cluster, namespace, name);
 export const poolIdOf = (ref: PoolRef): string => ownerIdOf('VirtualMachinePool', ref);
 export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
-  `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
+  idOf(poolIdOf(ref), 'heal', vm, attempt);
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
-  `${poolIdOf(ref)}/update/${revision}/${n}`;
+  idOf(poolIdOf(ref), 'update', revision, n);
 /** Returns the id of the workflow of the pool that a batch or an attempt belongs to. */
 export const poolOfChild = (workflowId: string): string => workflowId.split('/').slice(0, 4).join('/');
 /** An operation in a cluster, or a schedule of operations. */
@@ -50,8 +62,10 @@ export interface OperationKey extends OperationRef {
   cluster: string;
 }
 
-export const operationIdOf = ({ cluster, ...ref }: OperationKey): string => `operation/${cluster}/${operationKey(ref)}`;
+export const operationIdOf = ({ cluster, ...ref }: OperationKey): string =>
+  idOf('operation', cluster, operationKey(ref));
 /** Of the workflow that acts on the VMs of the operation. */
-export const operationRunIdOf = (key: OperationKey): string => `${operationIdOf(key)}/run`;
+export const operationRunIdOf = ({ cluster, ...ref }: OperationKey): string =>
+  idOf('operation', cluster, operationKey(ref), 'run');
 /** Of the workflow of a schedule of operations. */
-export const scheduleIdOf = ({ cluster, ...ref }: OperationKey): string => `schedule/${cluster}/${operationKey(ref)}`;
+export const scheduleIdOf = ({ cluster, ...ref }: OperationKey): string => idOf('schedule', cluster, operationKey(ref));

@@ -117,7 +117,7 @@ test('a flag that has a variable takes the value of the file', async () => {
   writeFileSync(bad, 'cluster: East\n');
   expect(await droverHere(['version', '--client', '--config', bad], env())).toMatchObject({
     code: 1,
-    stderr: `error: ${bad}:1: cluster: must be lower-case letters, digits, "-" and ".", found the text "East"\n`,
+    stderr: `error: ${bad}:1: cluster: must be at most 63 lower-case letters, digits, "-" and ".", found the text "East"\n`,
   });
 });
 

@@ -65,7 +65,7 @@ const OF_OPERATIONS = new Set<Resource>([ClusterVirtualMachineOperations, Namesp
 const NONE: Signals = {
   notify: () => Promise.resolve(),
   signalDeleted: () => Promise.resolve(),
-  managed: () => Promise.resolve(new Set()),
+  unmanaged: () => Promise.resolve([]),
 };
 
 /** What the API of Prometheus answers if the query has this value. */

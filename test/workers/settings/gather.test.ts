@@ -116,7 +116,7 @@ describe('a file that cannot be used is refused with what would be right, and wh
     ['worker: { namespaces: shop }\n', '1: worker.namespaces: must be a list'],
     ['worker: { namespaces: [Shop] }\n', 'worker.namespaces[0]: must be the names of namespaces, found the text'],
     ['cluster: 7\n', '1: cluster: must be text, found 7: put it in quotes'],
-    ['cluster: East\n', '1: cluster: must be lower-case letters, digits, "-" and "."'],
+    ['cluster: East\n', '1: cluster: must be at most 63 lower-case letters, digits, "-" and "."'],
     ['worker:\n', '1: worker: is empty: it must be an object'],
     ['cluster: a\ncluster: b\n', '2:1: the key cluster appears twice in one object: keep one of them'],
     ['- cluster\n', '1: must be an object'],

@@ -2,6 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-annotations.ts';
 import type { KubeList, KubeObject, New, ObjectMeta, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
+import { loadKubeConfig, type KubeConfigChoice } from './config.ts';
 import type { Impersonated } from './lib/impersonation.ts';
 import { linesOf } from './lib/lines.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -74,6 +75,14 @@ export class KubeClient {
   constructor(config: KubeConfig | Transport, options: KubeClientOptions = {}) {
     this.#transport = config instanceof Transport ? config : new Transport(config, options);
     this.#options = options;
+  }
+
+  /** Connects as a kubeconfig says, which is read again once its credentials are rejected. */
+  static of({ kubeconfig, context }: KubeConfigChoice, options: Omit<KubeClientOptions, 'reread'>): KubeClient {
+    const config = loadKubeConfig({ kubeconfig, context });
+    // The current one may be another by then.
+    const known = config.getCurrentContext();
+    return new KubeClient(config, { ...options, reread: () => loadKubeConfig({ kubeconfig, context: known }) });
   }
 
   /** Returns this client for callers whose calls end with this signal, unless they give one; asked for each call. */

@@ -70,7 +70,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   #watchedVersion: bigint | null = null;
   /** Ends the watch in progress. */
   #endWatch = new AbortController();
-  /** When the last list of the loop was through, in milliseconds since the epoch. */
+  /** When the last list of the loop was through, by the process's clock. */
   #listedAt = -Infinity;
   /** How long the last list has taken. */
   #listMs = 0;
@@ -168,19 +168,19 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     while (!this.#stop.signal.aborted) {
       let isListing = false;
       try {
-        if (!this.synced || Date.now() - this.#listedAt >= relistMs) {
+        if (!this.synced || performance.now() - this.#listedAt >= relistMs) {
           isListing = true;
           await this.relist();
           isListing = false;
-          this.#listedAt = Date.now();
+          this.#listedAt = performance.now();
         }
-        const began = Date.now();
+        const began = performance.now();
         let hasEvents = false;
         await this.#watch(() => {
           hasEvents = true;
           delay = FIRST_DELAY_MS;
         });
-        if (!hasEvents && !this.#endWatch.signal.aborted && Date.now() - began < SHORT_MS)
+        if (!hasEvents && !this.#endWatch.signal.aborted && performance.now() - began < SHORT_MS)
           throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
@@ -195,7 +195,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           this.#watchedVersion = null;
           // A list has succeeded since: the watch can continue from there.
           if (isBehind) continue;
-          const justListed = Date.now() - this.#listedAt < FRESH_MS;
+          const justListed = performance.now() - this.#listedAt < FRESH_MS;
           this.#listedAt = -Infinity;
           if (!justListed) continue;
         }

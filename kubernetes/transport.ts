@@ -88,7 +88,7 @@ export class Transport {
    */
   readonly #calling: Semaphore;
   #tls = '';
-  #fresh = 0;
+  #fresh = -Infinity;
   #refreshing: Promise<void> | undefined;
 
   constructor(config: KubeConfig, options: TransportOptions = {}) {
@@ -236,7 +236,7 @@ export class Transport {
 
   /** Tokens and certificates rotate, so they are read again every minute, and at once after a 401. */
   async #refresh(): Promise<void> {
-    if (Date.now() - this.#fresh < CREDENTIALS_FRESH_MS) return;
+    if (performance.now() - this.#fresh < CREDENTIALS_FRESH_MS) return;
     this.#refreshing ??= this.#load().finally(() => {
       this.#refreshing = undefined;
     });
@@ -245,7 +245,7 @@ export class Transport {
 
   /** Has credentials read again before the next request. Those of another server are not for this one. */
   #distrust(): void {
-    this.#fresh = 0;
+    this.#fresh = -Infinity;
     try {
       const config = this.#options.reread?.();
       if (config?.getCurrentCluster()?.server === this.#config.getCurrentCluster()!.server) this.#config = config!;
@@ -273,7 +273,7 @@ export class Transport {
       this.#tls = tls;
       for (const dispatcher of stale) void dispatcher?.close();
     }
-    this.#fresh = Date.now();
+    this.#fresh = performance.now();
   }
 
   #dispatcher(tls: Record<string, unknown>, options: Agent.Options): Dispatcher {

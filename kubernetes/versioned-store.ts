@@ -179,7 +179,7 @@ export class VersionedStore<T extends KubeObject, V> {
   protected forget(): void {
     // First: to those who are told of the rest, what is gone must not look deleted.
     this.distrust();
-    for (const key of [...this.#entries.keys()]) this.#remove(key);
+    for (const key of this.#entries.keys()) this.#remove(key);
   }
 
   /**

@@ -5,7 +5,7 @@ import { ensureCurrentAttempt } from '../activities/lib/current-attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
 import type { Receiver } from '../api/notifications/receivers.ts';
 import { KubeClient } from '../kubernetes/client.ts';
-import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
+import type { KubeConfigChoice } from '../kubernetes/config.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
@@ -72,7 +72,7 @@ export class Served {
     this.#in = surroundings;
     this.namespace = namespace;
     this.#cluster = namespace === undefined ? config.cluster : workersOf(config.cluster, namespace);
-    this.#client = new KubeClient(loadKubeConfig(kube), {
+    this.#client = KubeClient.of(kube, {
       connections: config.connections,
       userAgent: 'drover-worker',
       beforeWrite: (path) => {

@@ -160,7 +160,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #startNext(turn: Turn<Held>, now: number): readonly number[] {
     this.#hasStarted = true;
     if (turn.open === 0) return [];
-    if (now < this.#notBefore) return [this.#notBefore];
+    const pauseMs = this.#notBefore - performance.now();
+    if (pauseMs > 0) return [now + pauseMs];
     const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
     for (const item of turn.next.slice(0, free)) this.#begin(item, true);
     this.#idleSince = this.#busy().size > 0 || turn.isTimed === true ? null : (this.#idleSince ?? now);
@@ -234,7 +235,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#window = Math.max(Math.floor(this.#window / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
     const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
-    this.#notBefore = Math.max(this.#notBefore, Date.now() + (retryAfterMs ?? pause));
+    this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
   }
 
   async #waitAside<T>(wait: Promise<T>): Promise<T> {

@@ -43,7 +43,7 @@ export async function slowStart<T>(
       else {
         window = Math.max(Math.floor(window / 2), 1);
         const pause = (error instanceof KubeError && error.retryAfterMs) || PAUSE_MS * 2 ** entry.tries;
-        notBefore = Math.max(notBefore, Date.now() + pause);
+        notBefore = Math.max(notBefore, performance.now() + pause);
         waiting.unshift(entry);
       }
     }
@@ -52,9 +52,9 @@ export async function slowStart<T>(
   const mayBegin = (): boolean => failure === undefined && waiting.length > 0;
   while (mayBegin() || inFlight.size > 0) {
     signal?.throwIfAborted();
-    const pause = notBefore - Date.now();
+    const pause = notBefore - performance.now();
     if (mayBegin() && pause > 0 && inFlight.size === 0) await sleep(pause, undefined, { ...(signal && { signal }) });
-    while (mayBegin() && inFlight.size < window && Date.now() >= notBefore) {
+    while (mayBegin() && inFlight.size < window && performance.now() >= notBefore) {
       const call = run(waiting.shift()!).finally(() => inFlight.delete(call));
       inFlight.add(call);
     }

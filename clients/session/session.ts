@@ -214,13 +214,11 @@ export class Session {
     ]);
     const config = loadKubeConfig({ kubeconfig, context: this.context });
     const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
-    // The current one may be another by then.
-    const context = config.getCurrentContext();
-    const reread = () => loadKubeConfig({ kubeconfig, context });
+    const choice = { kubeconfig, context: config.getCurrentContext() };
     const traceparent = spanUnderWay()?.traceparent;
     const traces = traceparent === undefined ? {} : { traceparent, onRequest: tracedRequests };
     const impersonate = this.#impersonate;
-    return { client: new KubeClient(config, { userAgent: 'drover-cli', impersonate, reread, ...traces }), namespace };
+    return { client: KubeClient.of(choice, { userAgent: 'drover-cli', impersonate, ...traces }), namespace };
   }
 
   async #openTemporal(): Promise<Temporal> {

@@ -1,4 +1,4 @@
-import { expect, test as sequential } from 'vitest';
+import { expect, onTestFinished, test as sequential, vi } from 'vitest';
 import { slowStart } from '../../../activities/lib/slow-start.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
@@ -128,3 +128,24 @@ test('a cancelled round begins nothing more', async () => {
   await expect(burst).rejects.toThrow('cancelled');
   expect(begun).toBeLessThan(6);
 });
+
+sequential(
+  'a clock that is put back makes no pause longer',
+  async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let tries = 0;
+    await slowStart(
+      [1],
+      async () => {
+        if (++tries > 1) return;
+        // The pause is planned as soon as this has failed.
+        setTimeout(() => vi.setSystemTime(Date.now() - 3_600_000), 50);
+        throw new KubeUnreachable('the server is away');
+      },
+      { most: 1, signal },
+    );
+    expect(tries).toBe(2);
+  },
+  10_000,
+);

@@ -50,7 +50,7 @@ test.each([
   [
     'a kind that is refused',
     { ...starting, cache: cacheOf(0, 20_000, { lost: true }) },
-    'namespace bank: the API server does not let it follow virtualmachines, as the log says',
+    'namespace bank: the API server does not let it follow virtualmachines',
   ],
   [
     'lists',

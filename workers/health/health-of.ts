@@ -51,7 +51,7 @@ export function whyLost({ caches }: Pick<ClusterCache, 'caches'>): string {
   const behind = followed.filter(([, { behindMs }]) => behindMs > 0).map(([resource]) => resource);
   return behind.length === 0 || behind.length === followed.length
     ? 'the API server does not answer'
-    : `the API server does not let it follow ${behind.join(', ')}, as the log says`;
+    : `the API server does not let it follow ${behind.join(', ')}`;
 }
 
 function lookAtCaches(caches: readonly ClusterCache[], metrics: Metrics): void {

@@ -31,9 +31,9 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
 
 /**
  * Anyone may send a signal that the codec can't decode, and Temporal retries a task forever if its payloads are not
- * decoded. Such a payload stays as it came: its reader learns that the encoding is unknown. If the codec is out of order,
- * which says nothing of the payload, the task fails and is tried again: otherwise, signals would be dropped meanwhile,
- * and a workflow that is replayed would not do what it did.
+ * decoded. Such a payload stays as it came: its reader learns that the encoding is unknown. If the codec is out of
+ * order, which says nothing of the payload, the task fails and is tried again: otherwise, signals would be dropped
+ * meanwhile, and a workflow that is replayed would not do what it did.
  */
 const lenient = (codec: PayloadCodec): PayloadCodec => ({
   encode: (payloads) => codec.encode(payloads),

@@ -4,6 +4,7 @@ import { credentialsIn } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
 import { Semaphore } from './lib/semaphore.ts';
+import { sharesOf } from './lib/shares.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -151,18 +152,19 @@ export class Transport {
 
   /** Calls `send` once a connection is free; what must hold right before a write is asked again if that took a wait. */
   async #withPermit<T>({ method, path, signal }: HttpRequest, send: () => Promise<T>): Promise<T> {
+    const shares = sharesOf({ method, path }, this.#options.connections ?? CONNECTIONS);
     const mayGo = async (): Promise<void> => {
       await this.#refresh();
       if (method !== 'GET') await this.#options.beforeWrite?.(path);
     };
     await mayGo();
-    const isFree = this.#calling.tryAcquire();
-    if (!isFree) await this.#calling.wait(signal);
+    const isFree = this.#calling.tryAcquire(shares);
+    if (!isFree) await this.#calling.wait(signal, shares);
     try {
       if (!isFree) await mayGo();
       return await send();
     } finally {
-      this.#calling.release();
+      this.#calling.release(shares);
     }
   }
 

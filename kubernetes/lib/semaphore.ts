@@ -1,46 +1,74 @@
+/** A part of the places: never more than `most` of them are held in its name. */
+export interface Share {
+  name: string;
+  most: number;
+}
+
+interface Waiting {
+  shares: readonly Share[];
+  begin: () => void;
+}
+
 /**
- * A limited number of places, given in the order in which they were asked for. A caller that gives up while it waits
- * leaves the queue, and nothing was begun for it.
+ * A limited number of places, given in the order in which they were asked for. Only a caller whose shares are used up
+ * is passed over. A caller that gives up while it waits leaves the queue, and nothing was begun for it.
  */
 export class Semaphore {
   #free: number;
-  readonly #queue = new Set<() => void>();
+  readonly #held = new Map<string, number>();
+  readonly #queue = new Set<Waiting>();
 
   constructor(permits: number) {
     this.#free = permits;
   }
 
   /** Takes a free place now, if there is one. */
-  tryAcquire(): boolean {
-    if (this.#free === 0) return false;
-    this.#free--;
+  tryAcquire(shares: readonly Share[] = []): boolean {
+    if (!this.#isFree(shares)) return false;
+    this.#count(shares, 1);
     return true;
   }
 
   /** Waits for a place that another gives back. Throws the signal's reason if it is aborted first. */
-  async wait(signal: AbortSignal | undefined): Promise<void> {
+  async wait(signal: AbortSignal | undefined, shares: readonly Share[] = []): Promise<void> {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const giveUp = (): void => {
-        this.#queue.delete(acquire);
+        this.#queue.delete(waiting);
         reject(signal!.reason as Error);
       };
-      const acquire = (): void => {
+      const begin = (): void => {
         signal?.removeEventListener('abort', giveUp);
         resolve();
       };
-      this.#queue.add(acquire);
+      const waiting = { shares, begin };
+      this.#queue.add(waiting);
       signal?.addEventListener('abort', giveUp, { once: true });
     });
   }
 
-  release(): void {
-    const [next] = this.#queue;
-    if (next === undefined) {
-      this.#free++;
+  /** Gives a place back that was taken with these shares. */
+  release(shares: readonly Share[] = []): void {
+    this.#count(shares, -1);
+    for (const waiting of this.#queue) {
+      if (!this.#isFree(waiting.shares)) continue;
+      this.#queue.delete(waiting);
+      this.#count(waiting.shares, 1);
+      waiting.begin();
       return;
     }
-    this.#queue.delete(next);
-    next();
+  }
+
+  #isFree(shares: readonly Share[]): boolean {
+    return this.#free > 0 && shares.every(({ name, most }) => (this.#held.get(name) ?? 0) < most);
+  }
+
+  #count(shares: readonly Share[], more: number): void {
+    this.#free -= more;
+    for (const { name } of shares) {
+      const held = (this.#held.get(name) ?? 0) + more;
+      if (held === 0) this.#held.delete(name);
+      else this.#held.set(name, held);
+    }
   }
 }

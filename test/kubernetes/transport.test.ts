@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   Transport,
   withoutUncheckedRules,
+  type HttpRequest,
   type RequestSummary,
   type Ended,
   type TransportOptions,
@@ -175,6 +176,48 @@ test('a write that had to wait for a connection is not sent if it may not be any
 const REMARK =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ' +
   'correct the existing errors to complete validation';
+
+describe('calls that a webhook holds up', () => {
+  const vmsIn = (namespace: string): string => `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`;
+  const creates = (namespace: string, count: number): HttpRequest[] =>
+    Array.from({ length: count }, () => ({ method: 'POST', path: vmsIn(namespace) }));
+
+  /** Begins writes and then a read on eight connections. The server answers none of them before `answer`. */
+  async function unanswered(writes: HttpRequest[]): Promise<{ seen: string[]; answer: () => Promise<unknown> }> {
+    const seen: string[] = [];
+    const held = Promise.withResolvers<void>();
+    const transport = await transportTo(
+      ({ method, url }, response) => {
+        seen.push(`${method} ${url}`);
+        void held.promise.then(() => response.end('{}'));
+      },
+      { connections: 8 },
+    );
+    const begun = writes.map((call) => transport.json(call));
+    await expect.poll(() => seen.length).toBeGreaterThan(5);
+    begun.push(transport.json({ method: 'GET', path: '/version' }));
+    await expect.poll(() => seen).toContain('GET /version');
+    return { seen, answer: () => (held.resolve(), Promise.all(begun)) };
+  }
+
+  test('leave connections to writes to other kinds, to other namespaces, and to reads', async () => {
+    const status = '/apis/drover.dev/v1alpha1/namespaces/slow/virtualmachinepools/web/status';
+    const patches = Array.from({ length: 9 }, () => ({ method: 'PATCH', path: status }) as const);
+    const { seen, answer } = await unanswered([...creates('slow', 9), ...patches, ...creates('other', 1)]);
+    const held = Array.from({ length: 4 }, () => `POST ${vmsIn('slow')}`);
+    expect(seen.toSorted()).toEqual(['GET /version', `PATCH ${status}`, `POST ${vmsIn('other')}`, ...held].toSorted());
+    await answer();
+    expect(seen).toHaveLength(20);
+  });
+
+  test('in all namespaces leave a connection to reads', async () => {
+    const writes = ['a', 'b', 'c', 'd', 'e'].flatMap((namespace) => creates(namespace, 2));
+    const { seen, answer } = await unanswered(writes);
+    expect(seen).toHaveLength(7);
+    await answer();
+    expect(seen).toHaveLength(11);
+  });
+});
 
 test('the text that the API server adds to every fault of an object is left out, and nothing else', () => {
   const fault = 'VirtualMachine.kubevirt.io "web-0" is invalid: [spec.domain.devices: Required value';

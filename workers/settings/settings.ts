@@ -107,7 +107,7 @@ export const SETTINGS = {
     within: [1, 1_000],
   },
   'worker.connections': {
-    what: 'connections to the API server',
+    what: 'connections to the API server: a quarter is for reads alone, and writes to one kind in one namespace take half at most',
     variable: 'DROVER_CONNECTIONS',
     flag: '--connections',
     value: '64',

@@ -17,8 +17,8 @@ temporal/workflows.json  drover's workflows: their states and failures, not thei
 logs/*.log               the workers' logs
 errors.txt               what could not be read, and why
 
-Removed are what guests are set up with (user data, network data), annotations of others, texts of patches, certificates,
-and long texts. Secrets and ConfigMaps were not read. Names of VMs, namespaces, nodes and users are in it.
+Removed are what guests are set up with (user data, network data), variables and arguments of containers, headers,
+passwords and queries of URLs, annotations of others, texts of patches, certificates, and long texts. Secrets and ConfigMaps were not read. Names of VMs, namespaces, nodes and users are in it.
 `;
 
 /** Writes what explains a trouble with drover. Throws `Failure` if no server answers. */

@@ -1,6 +1,9 @@
 import type { KubeObject } from '../../api/objects.ts';
 
-/** Fields of VMs that hold what a guest is set up with, passwords and keys among it, and texts of patches to them. */
+/**
+ * Fields that hold what a guest is set up with, passwords and keys among it, texts of patches to VMs, what containers
+ * of Jobs and of sidecars are given, and what is sent to get an image or to probe a guest.
+ */
 const SECRET_FIELDS = new Set([
   'userData',
   'userDataBase64',
@@ -10,7 +13,14 @@ const SECRET_FIELDS = new Set([
   'password',
   'token',
   'stringData',
+  'env',
+  'args',
+  'command',
+  'extraHeaders',
+  'httpHeaders',
 ]);
+/** A URL's user and password, and its query: images are often got by signed URLs, whose query is the secret. */
+const SECRET_IN_URL = /(?<=\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#@"']+@|(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s?"']+\?)[^\s"']+/gi;
 /** Any client may write annotations: only known ones are kept. */
 const KEPT_ANNOTATIONS = /^([a-z0-9-]+\.)*(drover\.dev|kubevirt\.io|kubernetes\.io)\//;
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -61,7 +71,9 @@ function withoutSecrets(value: unknown): unknown {
 
 /** Keys and certificates are long, or say what they are. */
 const textOf = (text: string): string =>
-  text.length > LONGEST || text.includes('-----BEGIN ') ? removed(text) : withJson(text);
+  text.length > LONGEST || text.includes('-----BEGIN ')
+    ? removed(text)
+    : withJson(text).replace(SECRET_IN_URL, (secret) => removed(secret));
 
 /** drover keeps some of what it knows of a VM as JSON in annotations. */
 function withJson(text: string): string {

@@ -21,6 +21,17 @@ const PLACES: [string, (secret: string) => object][] = [
   ],
   ['JSON in an annotation of drover', (userData) => ({ note: JSON.stringify({ volumes: [{ userData }] }) })],
   ['a certificate', (text) => ({ spec: { caBundle: `-----BEGIN CERTIFICATE-----\n${text}` } })],
+  [
+    "a variable of a check's container",
+    (value) => ({ job: { spec: { containers: [{ env: [{ name: 'A', value }] }] } } }),
+  ],
+  ['an argument of a container', (arg) => ({ containers: [{ command: ['sh', arg], args: [arg] }] })],
+  ['a header that gets an image', (token) => ({ source: { http: { extraHeaders: [`Authorization: ${token}`] } } })],
+  ['a header of a probe', (value) => ({ httpGet: { httpHeaders: [{ name: 'Authorization', value }] } })],
+  ['the password in a URL', (secret) => ({ http: { url: `https://me:${secret}@images.example/a.qcow2` } })],
+  ['the query of a URL', (secret) => ({ http: { url: `https://images.example/a.qcow2?X-Signature=${secret}&b=1` } })],
+  ['a URL in a sentence', (secret) => ({ message: `no image at "https://me:${secret}@images.example/a?b=${secret}"` })],
+  ['a sidecar in an annotation', (arg) => ({ note: JSON.stringify([{ image: 'hook', args: [arg] }]) })],
   ['a long text', (text) => ({ spec: { note: text + 'x'.repeat(4_000) } })],
 ];
 
@@ -40,7 +51,7 @@ test('a bundle keeps what explains a problem', () => {
     kind: 'VirtualMachinePool',
     metadata: { name: 'web', labels: { app: 'web' }, annotations: { 'drover.dev/paused': 'true' }, managedFields: [] },
     spec: { replicas: 3, template: { spec: { runStrategy: 'Always' } } },
-    status: { conditions: [{ type: 'Progressing', status: 'False', message: 'halted' }] },
+    status: { conditions: [{ type: 'Progressing', status: 'False', message: 'halted, see https://images.example/a' }] },
   };
   const { managedFields: _, ...metadata } = object.metadata;
   expect(redacted(object)).toEqual({ ...object, metadata });

@@ -1,13 +1,15 @@
 import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf, unknownKindOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import type { Owner } from '../cli/owner.ts';
+import { handOver } from '../fields/field-ownership.ts';
 import { APPLY_MANAGER, outcomeOf, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
+import { CLIENT_SIDE, withoutClientSide } from './client-side.ts';
 import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
 import {
   changesVms,
@@ -79,7 +81,8 @@ export async function dryRunAll(planned: Planned[], options: ApplyOptions): Prom
 async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accepted> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
-  const after = await applyOver(before, kept, { ...options, dryRun: true });
+  const applied = await applyOver(before, kept, { ...options, dryRun: true });
+  const after = withoutClientSide(before, applied, kept.object);
   const accepted = {
     ...kept,
     ...appliedTo(before, after),
@@ -116,6 +119,8 @@ async function checkTemplate(
  */
 export async function applyOne(accepted: Accepted, options: ApplyOptions): Promise<Applied> {
   const before = await readBefore(accepted, options);
+  const { kind, object } = accepted;
+  if (before !== undefined) await handOver(options.kube, kind.resource, object.metadata as ObjectKey, CLIENT_SIDE);
   return appliedTo(before, await applyOver(before, accepted, { ...options, dryRun: false }));
 }
 

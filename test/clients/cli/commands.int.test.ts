@@ -210,6 +210,19 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('drain');
   });
 
+  test('removes a field that the manifest had when `kubectl apply` applied it, as --dry-run says', async () => {
+    const namespace = await fleet().namespace();
+    const before = JSON.parse(manifest('web', { revisionHistoryLimit: 5 })) as KubeObject;
+    before.metadata.namespace = namespace;
+    await fleet().kube.create(VirtualMachinePools, before, { fieldManager: 'kubectl-client-side-apply' });
+    const configured = { code: 0, stdout: expect.stringContaining('configured') as unknown };
+    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject(configured);
+    expect((await fleet().pool(namespace, 'web'))!.spec.revisionHistoryLimit).toBe(5);
+    expect(await applied(namespace, manifest('web'))).toMatchObject(configured);
+    expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('revisionHistoryLimit');
+    expect((await applied(namespace, manifest('web'))).stdout).toContain('unchanged');
+  });
+
   test('reports who has scaled a pool, and follows the flag for that', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));

@@ -2,9 +2,11 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { credentialsIn } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
+import { deadlineOf } from './lib/deadline.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
 import { Semaphore } from './lib/semaphore.ts';
 import { sharesOf } from './lib/shares.ts';
+import { withoutUncheckedRules } from './lib/unchecked-rules.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -58,7 +60,6 @@ export interface Ended {
 }
 
 const CONNECTIONS = 64;
-const DEADLINE_MS = 30_000;
 /**
  * Longest wait that a server may ask for. A proxy that asks for an hour would make activities sleep into their
  * timeouts, without a report of the failure meanwhile.
@@ -113,7 +114,7 @@ export class Transport {
    */
   async json<T>(request: HttpRequest): Promise<T> {
     // undici's own timers: a timeout signal per call, joined with the caller's, costs more than the call's JSON.
-    const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
+    const deadlineMs = deadlineOf(request);
     for (let attempt = 1; ; attempt++) {
       const { statusCode, headers, text } = await this.#withPermit(request, () => {
         request.lastCheck?.();
@@ -285,15 +286,6 @@ export class Transport {
     return new Agent({ allowH2: false, pipelining: 1, keepAliveTimeout: 60_000, ...options, connect });
   }
 }
-
-/** What the API server adds to each error of an object that its schema refuses, without naming a fault itself. */
-const UNCHECKED_RULES = new RegExp(
-  ', <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; ' +
-    'correct the existing errors to complete validation',
-  'g',
-);
-
-export const withoutUncheckedRules = (message: string): string => message.replaceAll(UNCHECKED_RULES, '');
 
 function faultOf(error: unknown): string {
   const { message, code } = error as Error & { code?: string };

@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { withoutUncheckedRules } from '../../kubernetes/lib/unchecked-rules.ts';
 import {
   Transport,
-  withoutUncheckedRules,
   type HttpRequest,
   type RequestSummary,
   type Ended,

@@ -1,5 +1,6 @@
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import { normalForm } from '../template/normal-form.ts';
 import { contains } from './contains.ts';
 import { byName } from './named-items.ts';
 import { dropsRivals } from './rivals.ts';
@@ -39,6 +40,8 @@ const isSame = (one: unknown, other: unknown): boolean => {
   return isInner(a) && isInner(b) ? canonical(a) === canonical(b) : a === b;
 };
 
+const spelledAlike = (item: unknown): string => canonical(isObject(item) ? normalForm(item) : item);
+
 const isInner = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 const below = (base: unknown, key: string): unknown => (base === UNKNOWN ? UNKNOWN : field(base, key));
@@ -69,6 +72,7 @@ function mergeLists(live: unknown[], base: unknown, target: unknown[] | undefine
   }
   // A list of strings or numbers is one value: a command mixed from two is broken.
   if (![...live, ...before, ...(target ?? [])].every(isObject)) return target ?? [];
-  const known = new Set([...before, ...(target ?? [])].map(canonical));
-  return [...(target ?? []), ...live.filter((item) => !known.has(canonical(item)))];
+  // KubeVirt writes items in its own spelling: such an item is the template's, not a user's.
+  const known = new Set([...before, ...(target ?? [])].map(spelledAlike));
+  return [...(target ?? []), ...live.filter((item) => !known.has(spelledAlike(item)))];
 }

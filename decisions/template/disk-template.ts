@@ -1,6 +1,7 @@
 import { parseQuantity, isSameQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption, VmTemplate } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import { normalForm } from './normal-form.ts';
 import { hashOf } from './revision.ts';
 
 /** An item of `spec.dataVolumeTemplates`. */
@@ -43,7 +44,7 @@ export function withSize(template: DiskTemplate, size: string): DiskTemplate {
  * Hash of everything in a disk template that a disk can't change once created: its contents and how it is stored, but
  * not its size.
  */
-const diskIdentity = (template: DiskTemplate): string => hashOf(lasting(template));
+const diskIdentity = (template: DiskTemplate): string => hashOf(normalForm(lasting(template)));
 
 function lasting({ spec }: DiskTemplate): Json {
   // The priority of filling the disk is irrelevant once it is filled.

@@ -42,7 +42,7 @@ export function specOf(
 /** KubeVirt then refuses evictions of the VMs, notes on the VMI that it is to leave its node, and acts no further. */
 function withExternalEviction(template: VmTemplate): VmTemplate {
   const vmi = template.spec.template;
-  if (vmi.spec?.evictionStrategy !== undefined) return template;
+  if (vmi.spec?.evictionStrategy != null) return template;
   return withVmi(template, { ...vmi, spec: { ...vmi.spec, evictionStrategy: EXTERNAL } });
 }
 

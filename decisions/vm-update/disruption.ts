@@ -1,8 +1,8 @@
-import { parseQuantity } from '../../api/lib/quantity.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { asObject, field, isObject, type Json } from '../lib/json.ts';
 import { diskDisruption } from '../template/disk-template.ts';
+import { normalForm } from '../template/normal-form.ts';
 import { volumesOf } from '../template/references.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/power.ts';
@@ -58,17 +58,18 @@ const PARTS: readonly {
 ];
 
 /**
- * Returns what a VMI started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
+ * Returns what a VMI started from `before` needs to run `after`, under the cluster's rollout strategy. Ignores the run
  * strategy: KubeVirt starts or stops a VM by that field alone (`startsOrStops`). Labels and annotations alone are
- * `None`: drover writes them to the VMI itself. Instance types and preferences count by their content only if the
- * templates have that in their place.
+ * `None`: drover writes them to the VMI itself; and so is the same template in another spelling. Instance types and
+ * preferences count by their content only if the templates have that in their place.
  */
 export function disruptionBetween(
-  from: PoolTemplate,
-  to: PoolTemplate,
+  before: PoolTemplate,
+  after: PoolTemplate,
   strategy: 'Stage' | 'LiveUpdate',
   plugs: KubeVirtPlugs = PLUGS_ALL,
 ): Disruption {
+  const [from, to] = [normalForm(before), normalForm(after)];
   const plugged = pluggedBetween(from.spec, to.spec);
   const disks = diskDisruption(from, to, plugged.disks);
   if (disks === 'Replace') return 'Replace';
@@ -96,7 +97,8 @@ export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 
   (strategy === 'Stage' || isKnown(from, to) || disruptionBetween(plain(from), plain(to), strategy) === 'Restart');
 
 /** Reports whether KubeVirt plugs something for the change, or copies volumes to other claims, in any case. */
-export function isAppliedAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
+export function isAppliedAtOnce(before: PoolTemplate, after: PoolTemplate): boolean {
+  const [from, to] = [normalForm(before), normalForm(after)];
   const { interfaces, volumes } = pluggedBetween(from.spec, to.spec);
   const copies = to.spec['updateVolumesStrategy'] === 'Migration' && !hasSameClaims(from, to);
   return interfaces.size + volumes.size > 0 || copies;
@@ -105,6 +107,7 @@ export function isAppliedAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
 /** Reports whether the volumes that have a claim are the same, and so are the disks that a VM has of its own. */
 export const hasSameClaims = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [from, to]
+    .map(normalForm)
     .map((one) => canonical([claims(one), one.spec['dataVolumeTemplates']]))
     .every((one, _, all) => one === all[0]);
 
@@ -114,7 +117,8 @@ const hasClaim = (volume: unknown): boolean =>
   field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
 
 const isKnown = ({ spec: from }: PoolTemplate, { spec: to }: PoolTemplate): boolean =>
-  canonical([from['instancetype'], from['preference']]) === canonical([to['instancetype'], to['preference']]);
+  canonical([from['instancetype'] ?? null, from['preference'] ?? null]) ===
+  canonical([to['instancetype'] ?? null, to['preference'] ?? null]);
 
 const plain = (template: PoolTemplate): PoolTemplate => ({
   ...template,
@@ -123,11 +127,10 @@ const plain = (template: PoolTemplate): PoolTemplate => ({
 
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 
-/** Sockets and memory. Quantities are compared by amount, not by spelling. */
+/** Sockets and memory. */
 function sizes(template: PoolTemplate): Json {
   const { domain } = vmiSpec(template);
-  const guest = field(domain, 'memory', 'guest');
-  return { sockets: field(domain, 'cpu', 'sockets'), guest: parseQuantity(guest)?.toString() ?? guest };
+  return { sockets: field(domain, 'cpu', 'sockets'), guest: field(domain, 'memory', 'guest') };
 }
 
 /** Where the VMI may run: KubeVirt writes it to the VMI, and the next pod of that follows it. */

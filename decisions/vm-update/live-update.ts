@@ -3,6 +3,7 @@ import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { asObject, field, listOf, type Json } from '../lib/json.ts';
 import { byName } from '../merge/named-items.ts';
+import { normalForm } from '../template/normal-form.ts';
 import { placementOf } from '../template/placement.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -60,7 +61,7 @@ export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTem
 }
 
 const plugsInterfaces = (from: VmTemplate, to: VmTemplate): number =>
-  pluggedBetween(from.spec, to.spec).interfaces.size;
+  pluggedBetween(normalForm(from).spec, normalForm(to).spec).interfaces.size;
 
 const NO_INTERFACES = 'the VMI cannot be migrated, and KubeVirt plugs interfaces by a live migration';
 

@@ -237,6 +237,13 @@ describe('a list of another kind', () => {
   const cases: [title: string, live: List, base: List | null, target: List, result: List][] = [
     ['stay as they are if the template stays', [mine, one], [one], [one], [mine, one]],
     ["take the template's items, and keep a person's", [mine, one], [one], [two], [two, mine]],
+    [
+      "take the place of the template's as KubeVirt spells them",
+      [mine, { key: 'one', operator: 'Exists' }],
+      [{ key: 'one', operator: 'Exists', values: [], effect: null }],
+      [two],
+      [two, mine],
+    ],
     ['without doubles', [two, one], [one], [two], [two]],
     ["keep a person's when the template gives the list up", [one, mine], [one], undefined, [mine]],
     ['go when nothing is left', [one], [one], undefined, undefined],

@@ -114,6 +114,40 @@ describe('the disruption of a change', () => {
     ['memory', memory({ guest: '1Gi' }), memory({ guest: '2Gi' }), 'Live', 'Restart'],
     ['memory, if there was none', vmi({}), memory({ guest: '2Gi' }), 'Live', 'Restart'],
     ['memory no more', memory({ guest: '1Gi' }), vmi({}), 'Restart', 'Restart'],
+    [
+      'requests by another name',
+      vmi({}, { resources: { requests: { memory: '1Gi', cpu: '500m' }, limits: { cpu: 1 } } }),
+      vmi({}, { resources: { requests: { memory: '1024Mi', cpu: 0.5 }, limits: { cpu: '1' } } }),
+      'None',
+      'None',
+    ],
+    [
+      'null, and empty lists and maps',
+      vmi({}),
+      vmi({ nodeSelector: null, tolerations: [], volumes: null, accessCredentials: [] }, { cpu: null, resources: {} }),
+      'None',
+      'None',
+    ],
+    ['an empty object that is a choice', vmi({}), vmi({}, { devices: { rng: {} } }), 'Restart', 'Restart'],
+    ['a default that is set', vmi({}), vmi({}, { devices: { useVirtioTransitional: false } }), 'Restart', 'Restart'],
+    [
+      'what looks like a quantity in a text',
+      annotated({ 'hooks.kubevirt.io/memory': '1Gi' }),
+      annotated({ 'hooks.kubevirt.io/memory': '1024Mi' }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'a disk by another name for its storage',
+      vm({ dataVolumeTemplates: [stored({ storageClassName: 'fast', accessModes: ['ReadWriteOnce'] })] }),
+      vm({
+        dataVolumeTemplates: [
+          stored({ accessModes: ['ReadWriteOnce'], selector: null, resources: {}, storageClassName: 'fast' }),
+        ],
+      }),
+      'None',
+      'None',
+    ],
     ['memory by another name', memory({ guest: '1Gi' }), memory({ guest: '1024Mi' }), 'None', 'None'],
     ['room for memory', memory({ guest: '1Gi' }), memory({ guest: '1Gi', maxGuest: '4Gi' }), 'Restart', 'Restart'],
     [
@@ -340,9 +374,32 @@ describe('the disruption of a change', () => {
   });
 });
 
+const BYTES: Record<string, string> = { '1Gi': '1048576Ki', '2Gi': '2048Mi', '2048Mi': '2Gi', '4Gi': '4096Mi' };
+const TEXTS = new Set(['annotations', 'labels', 'nodeSelector']);
+
+/** The same template as another tool writes it. */
+function respelled<T>(value: T, key = ''): T {
+  if (Array.isArray(value)) return value.map((item: unknown) => respelled(item)) as T;
+  if (typeof value !== 'object' || value === null)
+    return (key === 'guest' ? (BYTES[String(value)] ?? value) : value) as T;
+  if (TEXTS.has(key)) return value;
+  const inner = Object.entries(value).map(([each, one]) => [each, respelled(one, each)]);
+  return Object.fromEntries([['absent', null], ...inner.toReversed(), ['none', []]]) as T;
+}
+
 describe('the disruption between any templates', () => {
   const anyPair = fc.tuple(anyTemplate(), anyTemplate());
   const RUNS = { numRuns: 1_000 };
+
+  test('is none between two spellings of one, and no other to a third', () => {
+    fc.assert(
+      fc.property(anyPair, ([a, b]) => {
+        expect(disruptionBetween(a, respelled(a), 'LiveUpdate')).toBe('None');
+        expect(disruptionBetween(respelled(a), b, 'LiveUpdate')).toBe(disruptionBetween(a, b, 'LiveUpdate'));
+      }),
+      RUNS,
+    );
+  });
 
   test('is none between equal ones, whatever their power', () => {
     fc.assert(

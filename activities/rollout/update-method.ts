@@ -1,6 +1,6 @@
 import { DisruptionBudget } from '../../decisions/disruption-budget/budget.ts';
 import { countsFrom, graceOf } from '../../decisions/disruption/grace.ts';
-import { migrationCountsFrom } from '../../decisions/disruption/migration.ts';
+import { liveUpdateCountsFrom, migrationCountsFrom } from '../../decisions/disruption/migration.ts';
 import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
@@ -11,7 +11,7 @@ import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../../decisions/views/vm.ts';
-import type { VmiView } from '../../decisions/views/vmi.ts';
+import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
@@ -41,6 +41,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   readonly #in: UpdateMethodOptions;
   readonly #request: UpdateRequest;
   readonly #refusals = new Refusals();
+  #live: { at: number; vmis: readonly VmiView[] } | null = null;
 
   constructor(options: UpdateMethodOptions) {
     this.#in = options;
@@ -161,12 +162,23 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return { outcome, isLate: outcome?.end === 'Failed', times: [deadline, ...(until === undefined ? [] : [until])] };
   }
 
+  /** The VMIs of the batch that KubeVirt changes while they run: once for all looks of one time. */
+  #updatedLive(now: number): readonly VmiView[] {
+    if (this.#live?.at === now) return this.#live.vmis;
+    const vms = this.#request.vms.filter(({ act }) => act === 'live').map(({ name }) => this.#vmOf(name));
+    const vmis = vms.flatMap((vm) => (vm && this.#vmiOf(vm)) ?? []);
+    this.#live = { at: now, vmis };
+    return vmis;
+  }
+
   /** From when the time of a VM counts, in milliseconds since the epoch. */
-  #countsFrom({ vmi: restarted, migration }: BatchVm, begun: Begun, vm: VmView | undefined, now: number): number {
+  #countsFrom({ act, vmi: restarted, migration }: BatchVm, begun: Begun, vm: VmView | undefined, now: number): number {
     const { revision, deadlineMs } = this.#request;
     const vmi = vm && this.#vmiOf(vm);
     if (migration !== undefined && vmi?.uid === migration.vmi && vmi.evacuation?.attempt === migration.attempt)
       return migrationCountsFrom(vmi, begun.since, deadlineMs, now);
+    if (act === 'live' && vmi !== undefined && vmi.revision !== revision && !vmi.deleting && !isFinal(vmi))
+      return liveUpdateCountsFrom(vmi, this.#updatedLive(now), begun.since, now);
     const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === restarted;
     return countsFrom(begun, vm, vmi, isOld);
   }

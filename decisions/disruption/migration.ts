@@ -62,6 +62,25 @@ export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): str
     : `it migrates (${name})`;
 
 /**
+ * From when the time of a VM counts that KubeVirt migrates by itself for a live update, in milliseconds since the
+ * epoch: since that migration was made, if it has begun; and until then not while KubeVirt migrates others that were
+ * begun with it, because it has few places for migrations. `all`: the VMIs that were begun together.
+ */
+export function liveUpdateCountsFrom(
+  { migration }: Pick<VmiView, 'migration'>,
+  all: readonly Pick<VmiView, 'migration' | 'migratedAt'>[],
+  since: number,
+  now: number,
+): number {
+  if (isBegun(migration)) return Math.max(migration.createdAt, since);
+  if (all.some((one) => isBegun(one.migration))) return now;
+  return all.reduce((latest, { migratedAt }) => Math.max(latest, migratedAt ?? 0), since);
+}
+
+const isBegun = (migration: VmiView['migration']): migration is InFlight =>
+  migration !== null && migration.phase !== 'Pending';
+
+/**
  * From when the time of a VM counts that drover migrates, in milliseconds since the epoch: KubeVirt migrates a few VMIs
  * at once, and others may come first; but nothing waits forever.
  */

@@ -59,7 +59,12 @@ export interface VirtualMachineInstance extends KubeObject {
     machine?: { type?: string };
     currentCPUTopology?: { sockets?: number };
     memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
-    migrationState?: { completed?: boolean; failed?: boolean; failureReason?: string };
+    migrationState?: {
+      completed?: boolean;
+      failed?: boolean;
+      failureReason?: string;
+      endTimestamp?: string | null;
+    };
     interfaces?: { name?: string; infoSource?: string }[];
   };
 }
@@ -102,6 +107,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     operations: vmiOperations(status),
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
     migration: null,
+    migratedAt: timeOf(status?.migrationState?.endTimestamp),
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
     whyNotMigratable: whyNotMigratable(conditions),
     evictionStrategy: internOrNull(spec?.evictionStrategy),

@@ -55,6 +55,8 @@ export interface VmiView {
    * says about one may stay forever (`migrationState`).
    */
   migration: Omit<MigrationInFlight, 'namespace' | 'vmiName'> | null;
+  /** When its last migration ended, in milliseconds since the epoch; null if KubeVirt tells of none. */
+  migratedAt: number | null;
   migratable: boolean;
   /** KubeVirt's own words for why it can't be migrated; null if it can be, or KubeVirt gives none. */
   whyNotMigratable: string | null;

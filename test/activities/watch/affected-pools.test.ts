@@ -47,6 +47,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   operations: [],
   graceMs: 30_000,
   migration: null,
+  migratedAt: null,
   migratable: true,
   whyNotMigratable: null,
   node: 'node-1',

@@ -39,6 +39,7 @@ test('the view of a VMI that has just been made has nothing but its identity', (
     pause: null,
     operations: [],
     migration: null,
+    migratedAt: null,
     migratable: false,
     whyNotMigratable: null,
     node: null,

@@ -56,7 +56,9 @@ export function keptUntilRestart(vm: VmView, { cpu, memory }: VmiView, to: VmTem
   const hasOtherMemory = vm.restartRequired !== null && guest !== null && !isSameQuantity(memory.guest, guest);
   if (!hasMoreSockets && !hasOtherMemory) return null;
   const own = wantedOf(vm.spec);
-  if (hasMoreSockets && (own.sockets ?? sockets) === sockets) return `${cpu.sockets} sockets`;
+  // A VM keeps its instance type as that was when the VM was made, which may have had more than it has by now.
+  const isOfOther = own.sockets === null && field(vm.spec, 'instancetype') != null && vm.restartRequired === null;
+  if (hasMoreSockets && !isOfOther && (own.sockets ?? sockets) === sockets) return `${cpu.sockets} sockets`;
   return hasOtherMemory && isSameQuantity(own.guest ?? guest, guest) ? `${memory.guest} of memory` : null;
 }
 

@@ -391,6 +391,10 @@ describe('a VM in the middle of an update', () => {
     );
     expect(need({ ...back, vm: { spec: ofSockets(1) }, vmi })).toEqual(waits);
     expect(need({ ...back, vmi })).toEqual(waits);
+    // KubeVirt keeps the instance type that a VM was made with; only what it says of a restart tells the two apart.
+    const ofType = { spec: { ...ofSockets(1), ...typed('small').spec } };
+    expect(need({ ...back, vm: ofType, vmi })).toEqual({ need: 'nothing' });
+    expect(need({ ...back, vm: { ...ofType, restartRequired: { since: null, message: '' } }, vmi })).toEqual(waits);
     // A user has given it more than the template.
     expect(need({ ...back, vm: { spec: ofSockets(2) }, vmi })).toEqual({ need: 'nothing' });
   });

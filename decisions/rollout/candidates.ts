@@ -51,7 +51,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   }
   for (const vm of [...context.standby, ...context.active]) {
     // A VM that is just tried again is still said to wait: the status would change with each try.
-    if (inProgress.has(vm.name) && givenBack.has(vm.name)) addReason('Vms', vm, givenBack.get(vm.name)!.message);
+    if (inProgress.has(vm.name) && waitsAgain(givenBack.get(vm.name)))
+      addReason('Vms', vm, givenBack.get(vm.name)!.message);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
     const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
     const need = inTime(context, vm, wanted, givenBack.get(vm.name));
@@ -91,6 +92,10 @@ const unlabelledIn = ({ input: { unlabelled }, active }: RolloutContext): VmView
 const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
   new Map((input.deferred ?? []).filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
 
+/** A VM whose first correction holds waits for nothing. */
+const waitsAgain = (givenBack: DeferredVm | undefined): boolean =>
+  givenBack !== undefined && (givenBack.corrected !== true || givenBack.tries > 1);
+
 /** What is not tried again at once after a VM was given back. */
 const PUT_OFF: ReadonlySet<UpdateAct> = new Set(['migrate', 'restart', 'replace']);
 
@@ -102,7 +107,8 @@ function inTime(
   givenBack: DeferredVm | undefined,
 ): UpdateNeed {
   if (need.need !== 'act') return need;
-  if (givenBack !== undefined && now < givenBack.notBefore && PUT_OFF.has(need.act))
+  const isPutOff = givenBack?.corrected === true ? need.setsRight === true : PUT_OFF.has(need.act);
+  if (givenBack !== undefined && now < givenBack.notBefore && isPutOff)
     return deferred(givenBack.message, givenBack.notBefore);
   if (evacuating.has(vm.name)) return deferred('it is being moved off its node');
   const until = need.change === undefined ? null : settlesAt(need.change, now);

@@ -18,8 +18,8 @@ const known = new WeakMap<object, object>();
 
 /**
  * Returns a template in the one spelling that all templates have which KubeVirt can't tell from it. It reads VMs into
- * Go's structures, and compares those by Kubernetes' `equality.Semantic`: quantities by amount, and null and empty lists
- * and maps are as good as absent. An explicit default (`false`, 0) is not: that may be a pointer, which is then set.
+ * Go's structures, and compares those by Kubernetes' `equality.Semantic`: quantities by amount, and null and empty
+ * lists and maps are as good as absent. An explicit default (`false`, 0) is not: that may be a pointer, which is set.
  */
 export function normalForm<T extends object>(template: T): T {
   const found = known.get(template) ?? (normal(template, '', 0) as object | undefined) ?? {};

@@ -16,7 +16,7 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/batch.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { withSignal, type RolloutSignal } from '../../decisions/rollout/signals.ts';
-import { deferredAfter, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
+import { deferredAfter, stillDeferred, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { Journal } from '../history/journal.ts';
 import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';
@@ -91,7 +91,7 @@ export class Rollouts {
   /** Returns what a plan needs to know. `sendsAll`: a plan of this run is made by another worker than those before. */
   request(sendsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
     this.#signals.requested(this.state.rollout !== null);
-    const { deferred } = this.state;
+    const deferred = stillDeferred(this.state.deferred, Date.now());
     return {
       rollout: this.state.rollout,
       batches: this.state.batches.map(({ vms, ...batch }) =>
@@ -214,8 +214,7 @@ export class Rollouts {
     if (batch !== undefined) this.#records.settle(batch, outcomes);
     if (goesOn && batch !== undefined) this.#hear(batch, outcomes);
     else this.#forget(n);
-    if (batch !== undefined)
-      state.deferred = deferredAfter(state.deferred, { revision: batch.revision, outcomes }, Date.now());
+    if (batch !== undefined) state.deferred = deferredAfter(state.deferred, { ...batch, outcomes }, Date.now());
     if (outcomes.some(({ end }) => end === 'Deferred'))
       this.#putOff(!goesOn && outcomes.every(({ end }) => end === 'Deferred'));
     else state.deferrals = 0;

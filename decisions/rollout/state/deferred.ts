@@ -1,5 +1,5 @@
 import { backoffMs } from '../../lib/backoff.ts';
-import type { UpdateOutcome } from '../../owners/batch.ts';
+import type { Batch, UpdateOutcome } from '../../owners/batch.ts';
 
 /** A VM that a batch has given back for a reason of its own: it is tried again later, and holds up no other VM. */
 export interface DeferredVm {
@@ -7,27 +7,41 @@ export interface DeferredVm {
   /** The revision that it was to take. */
   revision: string;
   message: string;
-  /** How often in a row it was given back. */
+  /** How often in a row it was given back, or corrected. */
   tries: number;
   /** It is not taken again earlier; milliseconds since the epoch. */
   notBefore: number;
+  /** Its drift was corrected: what drifts at once again is corrected later, and later each time. */
+  corrected?: true;
 }
 
 /** Goes with every plan: the others are tried again without a delay of their own. */
 const MAX_DEFERRED = 1_000;
 
-/** Returns the VMs that are deferred after a batch to `revision` has ended so. */
-export function deferredAfter(
-  before: readonly DeferredVm[],
-  { revision, outcomes }: { revision: string; outcomes: readonly UpdateOutcome[] },
-  now: number,
-): DeferredVm[] {
-  const known = new Map(before.filter((one) => one.revision === revision).map((one) => [one.vm, one]));
+/** For how long a correction is remembered: another client that takes it back does so within moments. */
+const REMEMBERED_MS = 5 * 60_000;
+
+type Ended = Pick<Batch, 'revision' | 'vms'> & { outcomes: readonly UpdateOutcome[] };
+
+/** Returns the VMs that are deferred after a batch to `revision` has ended so. `now`: milliseconds since the epoch. */
+export function deferredAfter(before: readonly DeferredVm[], { revision, vms, outcomes }: Ended, now: number) {
+  const known = new Map(
+    stillDeferred(before, now).flatMap((one) => (one.revision === revision ? [[one.vm, one] as const] : [])),
+  );
+  const corrected = new Set(vms.filter(({ setsRight }) => setsRight === true).map(({ name }) => name));
   for (const { vm, end, message = '', isOwn } of outcomes) {
     const tries = (known.get(vm)?.tries ?? 0) + 1;
     known.delete(vm);
-    if (end === 'Deferred' && isOwn === true)
-      known.set(vm, { vm, revision, message, tries, notBefore: now + backoffMs(tries) });
+    const next = { vm, revision, tries, notBefore: now + backoffMs(tries) };
+    if (end === 'Deferred' && isOwn === true) known.set(vm, { ...next, message });
+    else if (end === 'Updated' && corrected.has(vm))
+      known.set(vm, { ...next, corrected: true, message: `${RESTORED} ${tries === 1 ? 'once' : `${tries} times`}` });
   }
   return [...known.values()].slice(-MAX_DEFERRED);
 }
+
+const RESTORED = 'something else changes back what drover corrects in it, which it has done';
+
+/** Returns those that still matter: nothing has taken the other corrections back. */
+export const stillDeferred = (all: readonly DeferredVm[], now: number): DeferredVm[] =>
+  all.filter(({ corrected, notBefore }) => corrected !== true || now < notBefore + REMEMBERED_MS);

@@ -85,6 +85,26 @@ describe('a pool', () => {
       ).toEqual([]);
   });
 
+  test('corrects a VM later in which something else changes the same back, says so, and corrects others', () => {
+    const again = {
+      vm: 'web-2',
+      revision: REVISION,
+      message: 'something else changes it back',
+      tries: 3,
+      notBefore: quiet.now + 1,
+      corrected: true,
+    } as const;
+    const put = plan(drifted, CORRECT, { deferred: [again] });
+    expect(updates(put)).toMatchObject([{ name: 'web-3' }]);
+    const progressing = put.status?.conditions?.find(({ type }) => type === 'Progressing');
+    expect(progressing?.message).toContain('web-2: something else changes it back');
+    expect(put.requeueAt).toBe(again.notBefore);
+    expect(updates(plan(drifted, CORRECT, { deferred: [{ ...again, notBefore: quiet.now }] }))).toHaveLength(2);
+    // Another restart is none of its business.
+    const old = { ...member(2), revision: null };
+    expect(updates(plan([old], CORRECT, { deferred: [again] }))).toMatchObject([{ name: 'web-2', act: 'restart' }]);
+  });
+
   test('takes no more VMs while VMs of a batch are not written yet', () => {
     const [, vm] = drifted;
     const held = {

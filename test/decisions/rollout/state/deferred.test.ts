@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { backoffMs } from '../../../../decisions/lib/backoff.ts';
 import type { UpdateOutcome } from '../../../../decisions/owners/batch.ts';
-import { deferredAfter, type DeferredVm } from '../../../../decisions/rollout/state/deferred.ts';
+import { deferredAfter, stillDeferred, type DeferredVm } from '../../../../decisions/rollout/state/deferred.ts';
 import { aBatch, DOWN, held, NEW, NOW, OLD, old, plan, rolling, taken, waits } from '../../fixtures/rollout-pools.ts';
 
 const WHY = 'Secret user-1 is missing';
 const missing = (vm: string): UpdateOutcome => ({ vm, end: 'Deferred', message: WHY, isOwn: true });
 const after = (outcomes: UpdateOutcome[], before: DeferredVm[] = [], revision = NEW): DeferredVm[] =>
-  deferredAfter(before, { revision, outcomes }, NOW);
+  deferredAfter(before, { revision, vms: [], outcomes }, NOW);
 const once = (vm: string): DeferredVm => ({ vm, revision: NEW, message: WHY, tries: 1, notBefore: NOW + backoffMs(1) });
 
 describe('deferral after a batch', () => {
@@ -23,6 +23,25 @@ describe('deferral after a batch', () => {
 
   test.each(['Updated', 'Failed', 'Gone', 'Deferred'] as const)('ends for a VM whose end is %s', (end) => {
     expect(after([{ vm: 'web-1', end }], [once('web-1')])).toEqual([]);
+  });
+
+  test('remembers corrections for a while: what drifts again is corrected later, and later each time', () => {
+    const vms = [held(old(1), 'write', { setsRight: true }), held(old(2))];
+    const end = (before: DeferredVm[], now = NOW): DeferredVm[] =>
+      deferredAfter(
+        before,
+        { revision: NEW, vms, outcomes: vms.map(({ name }) => ({ vm: name, end: 'Updated' })) },
+        now,
+      );
+    const first = end([]);
+    expect(first).toEqual([
+      { ...once('web-1'), corrected: true, message: expect.stringMatching(/^something else .* once$/) },
+    ]);
+    expect(end(first)).toMatchObject([{ tries: 2, notBefore: NOW + backoffMs(2), corrected: true }]);
+    const later = NOW + 6 * 60_000;
+    expect(stillDeferred(first, later)).toEqual([]);
+    expect(stillDeferred([once('web-1')], later)).toEqual([once('web-1')]);
+    expect(end(first, later)).toMatchObject([{ tries: 1 }]);
   });
 
   test('ends with another revision, and a plan gets a thousand deferred VMs at most', () => {

@@ -12,6 +12,7 @@ import type { OperationScope } from '../../decisions/operations/scope.ts';
 import type { ObservedRun } from '../../decisions/operations/status.ts';
 import { whyAborted } from '../../decisions/operations/steer.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
+import { whyNeverOpen } from '../../decisions/operations/why-refused.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/payload-bytes.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
@@ -93,8 +94,10 @@ function endBeforeStart(operation: StoredOperation): ObservedRun['end'] {
     const message = 'it was made from a copy of an operation that had begun, and is not carried out: make a new one';
     return { reason: 'Restored', message };
   }
-  const message = whyAborted(operation);
-  return message === null ? null : { reason: 'Aborted', message: `no VM was touched: ${message}` };
+  const aborted = whyAborted(operation);
+  if (aborted !== null) return { reason: 'Aborted', message: `no VM was touched: ${aborted}` };
+  const fault = whyNeverOpen(operation);
+  return fault === null ? null : { reason: 'Refused', message: `no VM was touched: ${fault}` };
 }
 
 /** Notes on the object which UID it has: a copy that a backup restores has another. */

@@ -95,5 +95,6 @@ const oneSentence = (text: string): string =>
     .trim()
     // Undoes `ALONE`: it made `--dry-run=server` of `--dry-run`.
     .replace(/^(error: unknown option '--[-a-z]+)=\S*'/, "$1'")
+    .replace(/^error: command-argument value ('.*') is invalid for argument ('[^']*')/, 'error: $1 is invalid for $2')
     .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?')
     .replaceAll(/\s*\n\s*/g, ' ');

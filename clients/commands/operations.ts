@@ -90,5 +90,5 @@ const logsCommand = (): Command =>
 const deleteCommand = (): Command =>
   new Command('delete')
     .description('delete an operation, which aborts a running one')
-    .argument('<name>')
+    .argument('<name>', 'of the operation, as `get` shows it')
     .does(async () => (await load()).deleteOperation);

@@ -52,4 +52,4 @@ const deleteCommand = (): Command =>
   );
 
 const onOne = (verb: string, description: string): Command =>
-  new Command(verb).description(description).argument('<name>');
+  new Command(verb).description(description).argument('<name>', 'of the schedule, as `get` shows it');

@@ -4,8 +4,9 @@ import type { Node } from '../../decisions/from-object/node.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import { whenInterrupted } from '../cli/interrupted.ts';
 import type { DryRun } from '../cli/parse-values.ts';
-import { dryRunSuffix, printNote, printResult, type CommandResult } from '../cli/print.ts';
+import { dryRunSuffix, printResult, type CommandResult } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { evictAll, podsOn, type Evicted } from './evictions.ts';
 import { followNode, nodeViewOf, printNode } from './node-status.ts';
@@ -102,7 +103,7 @@ function formatInterrupted(node: string, { isCordoned, ends, of }: DrainProgress
 export const drainNode: Work<StartOptions & { wait: boolean }> = async (session, { wait, ...options }, node) => {
   const kube = await session.kube();
   const progress = noDrainYet();
-  process.prependOnceListener('SIGINT', () => printNote(`\n${formatInterrupted(node, progress)}`));
+  using _ = whenInterrupted(() => formatInterrupted(node, progress));
   await printNode(kube, node);
   printResult(await startDrain(kube, node, options, progress));
   if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);

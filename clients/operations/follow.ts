@@ -2,6 +2,7 @@ import { operationName, operationResource } from '../../decisions/operations/ref
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import { whenInterrupted } from '../cli/interrupted.ts';
 import { Board } from '../cli/live.ts';
 import { printNote, print } from '../cli/print.ts';
 import { watchUntil } from '../cli/watch-until.ts';
@@ -21,7 +22,6 @@ export async function followOperation(
   operation: StoredOperation,
   { until = () => false, notes = () => [] }: FollowOptions = {},
 ): Promise<void> {
-  process.prependOnceListener('SIGINT', () => printNote(`\n${formatGoesOn(operation.metadata)}`));
   const current = await untilOver(kube, operation, (one) => isOver(one) || until(one));
   const outline = outlineOf(current);
   print(outline.end);
@@ -41,6 +41,7 @@ async function untilOver(
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
   board.show([operation]);
   if (isEnough(operation)) return operation;
+  using _ = whenInterrupted(() => formatGoesOn(operation.metadata));
   let current = operation;
   const { namespace, uid } = operation.metadata;
   const watched = { kube, resource: operationResource(operation.metadata), namespace };

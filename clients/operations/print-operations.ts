@@ -108,8 +108,13 @@ const EVIDENT_FROM_COUNTS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Abo
 /** `now`: milliseconds since the epoch. */
 export function linesOf(operation: StoredOperation, now: number): string[] {
   const outline = outlineOf(operation);
-  const sentence = isOver(operation) && !EVIDENT_FROM_COUNTS.has(stateOf(operation)) ? outline.end : '';
+  const sentence = sentenceOf(stateOf(operation), isOver(operation) ? outline.end : '');
   return runLines(nameOf(operation), { progress: progressOf(operation), outline, sentence }, now);
+}
+
+function sentenceOf(state: string, end: string): string {
+  if (state === 'Pending') return 'no worker has observed it yet';
+  return EVIDENT_FROM_COUNTS.has(state) ? '' : end;
 }
 
 export type OperationsFormat = DataFormat | 'name';

@@ -8,6 +8,7 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
+import { whenInterrupted } from '../cli/interrupted.ts';
 import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { ageOf } from '../cli/print.ts';
@@ -139,6 +140,9 @@ async function untilAnswered(
     throw new Failure(`pool ${name} was asked to ${what}, but ${how} before a worker saw it`);
   };
   const within = `${timeout / 1000} s`;
+  using _ = whenInterrupted(
+    () => `pool ${name} is asked to ${what}, and no worker has answered yet; ${cancelHint(pool, request)}`,
+  );
   const answered = await followPool(
     { kube, pool, timeout },
     isAnswered,

@@ -5,6 +5,14 @@ import { Session } from '../../../clients/session/session.ts';
 import { operationStatus } from '../../../decisions/operations/status.ts';
 import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/operations.ts';
 
+test('an operation that no worker has seen says so', () => {
+  expect(linesOf(anOperation(), Date.parse(MADE_AT))).toEqual([
+    expect.stringMatching(/^shop\/nightly .* Pending$/),
+    '  no worker has observed it yet',
+    '  Restart of VMs; requested by an unknown user',
+  ]);
+});
+
 test('an operation that could not begin says why', () => {
   const end = { reason: 'NotFound', message: 'no VM was touched: there is no VM bd-2' } as const;
   const status = operationStatus(anOperation(), { progress: null, end, workflowId: 'w' }, MADE_AT);

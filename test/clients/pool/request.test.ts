@@ -157,6 +157,29 @@ const late = (): void =>
   void vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => AbortSignal.abort(new Error('late')));
 
 describe('a request without a worker', () => {
+  test('stands after Ctrl-C, which says so', async () => {
+    cluster = new Cluster();
+    cluster.answer = null;
+    const timeout = new AbortController();
+    vi.spyOn(AbortSignal, 'timeout').mockReturnValue(timeout.signal);
+    const listeners = process.listeners('SIGINT');
+    let written = '';
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      written += String(text);
+      return true;
+    });
+    const asked = ask();
+    await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners.length);
+    process.listeners('SIGINT')[0]!('SIGINT');
+    timeout.abort(new Error('late'));
+    await expect(asked).rejects.toThrow('no worker has answered within 10 s');
+    expect(written).toBe(
+      '\npool web is asked to pause, and no worker has answered yet; ' +
+        '`kubectl annotate dpool web -n default drover.dev/rollout-request-` takes it back\n',
+    );
+    expect(process.listeners('SIGINT')).toEqual(listeners);
+  });
+
   test('is reported with what becomes of it', async () => {
     cluster = new Cluster();
     late();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { limitsOf } from '../../../decisions/operations/limits.ts';
-import { whyHeld, whyRefused } from '../../../decisions/operations/why-refused.ts';
+import { whyHeld, whyNeverOpen, whyRefused } from '../../../decisions/operations/why-refused.ts';
 import { anOperation } from './operations.ts';
 
 test('an operation that has ended, comes from a backup, or now asks for something else is refused', () => {
@@ -12,6 +12,16 @@ test('an operation that has ended, comes from a backup, or now asks for somethin
   const copy = anOperation({}, { annotations: { [UID_ANNOTATION]: 'another' } });
   expect(whyRefused(copy, 'Restart')).toBe('was made from a copy of another');
   for (const one of [ended, copy]) expect(whyHeld(one, 'Restart')).toContain('the operation ');
+});
+
+test('an operation does not begin with a window that never opens', () => {
+  const hour = { cron: '0 3 * * *', duration: '1h' };
+  const windows = [hour, { cron: '0 61 * * *', duration: '1h' }];
+  expect(whyNeverOpen(anOperation({ windows }))).toMatch(/^spec\.windows\[1\]: hour 61 is not understood: /);
+  expect(whyNeverOpen(anOperation({ windows: [hour] }))).toBeNull();
+  expect(whyNeverOpen(anOperation())).toBeNull();
+  const begun = { observedGeneration: 1, conditions: [], startTime: '2026-01-01T13:00:00Z' };
+  expect(whyNeverOpen(anOperation({ windows }, {}, begun))).toBeNull();
 });
 
 test('no VM is taken for an operation that is paused, aborted or deleted', () => {

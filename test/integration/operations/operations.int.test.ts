@@ -384,6 +384,9 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   await wrong.stands('InvalidPatch');
   const nothing = await make(vms, { action: 'Patch', patch: { undo: 'none' } }, { name: 'nothing' });
   await nothing.stands('NotFound');
+  const windows = [{ cron: '0 61 * * *', duration: '1h' }];
+  const never = await make(vms, { action: 'Patch', patch: { merge }, windows }, { name: 'never' });
+  await never.stands('Refused');
   const shape = (spec: Partial<OperationSpec>): Promise<unknown> => make(vms, spec, { name: 'shape' });
   await expect(shape({ action: 'Patch' })).rejects.toThrow(/must have patch with the action Patch/);
   await expect(shape({ action: 'Restart', patch: { merge } })).rejects.toThrow(/must have patch with the action Patch/);

@@ -17,6 +17,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { checkDeletion } from '../disks/check-deletion.ts';
 import { keepSharedDisks } from '../disks/shared-disks.ts';
 import { recordEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
@@ -155,6 +156,7 @@ export class UnhealthyVmRemover {
         { uid, resourceVersion, propagationPolicy: 'Foreground' },
       );
     }
+    await checkDeletion(this.#client, { namespace, name, uid, resourceVersion });
     const patch = {
       metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
       spec: { running: null, runStrategy: 'Halted' },

@@ -19,6 +19,7 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
+import { checkDeletion } from '../disks/check-deletion.ts';
 import { deleteKeepingDisks } from '../disks/keep-disks.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
@@ -92,7 +93,9 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const isWanted = leaving.recheckFor('halt');
       const halt = async (vm: Target): Promise<Acted> => {
-        const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
+        const write = async ({ uid, resourceVersion }: SeenMember): Promise<void> => {
+          const at = { namespace: key.namespace, name: vm.name };
+          await checkDeletion(client, { ...at, uid, resourceVersion });
           // One that was marked before keeps its mark, which says why it leaves.
           const isAnnotated = cause.because === 'Annotated';
           const annotation = isAnnotated ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
@@ -100,7 +103,6 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
             metadata: { resourceVersion, ...annotation },
             spec: { running: null, runStrategy: 'Halted' },
           };
-          const at = { namespace: key.namespace, name: vm.name };
           leaving.sawMember(await ignoreNotFound(patchKept(client, VirtualMachines, at, patch)));
         };
         const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });

@@ -1,7 +1,7 @@
 import { PROTECT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { isProtected } from '../../decisions/views/annotations/protection.ts';
+import { endOfProtection, isProtected, isUndeletable } from '../../decisions/views/annotations/protection.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -68,7 +68,10 @@ async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionO
 function whyNot(name: string, { vm, pool }: Found, { protect }: ProtectionOptions): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
   if (pool === undefined) return `vm ${name} is not a pool's`;
-  if (!protect) return undefined;
+  if (!protect)
+    return isUndeletable(vm.metadata)
+      ? `vm ${name} is protected from any deletion, run ${endOfProtection(name, { labels: vm.metadata.labels })}`
+      : undefined;
   return isLeaving(pool, vm)
     ? `vm ${name} is leaving pool ${pool.metadata.name} already`
     : whyExtra(pool.metadata.name, vm);
@@ -83,7 +86,7 @@ async function write(kube: KubeClient, name: string, options: ProtectionOptions)
     const fault = whyNot(name, found, options);
     if (fault !== undefined || vm === undefined) throw new Failure(`vm ${name} is left as it is: ${fault}`);
     const { uid, resourceVersion, annotations } = vm.metadata;
-    const isDone = protect ? isProtected(annotations) : annotations?.[PROTECT_ANNOTATION] === undefined;
+    const isDone = protect ? isProtected({ annotations }) : annotations?.[PROTECT_ANNOTATION] === undefined;
     if (isDone) return;
     const change = { [PROTECT_ANNOTATION]: protect ? 'true' : null };
     const patch = { metadata: { uid, resourceVersion, annotations: change } };

@@ -4,7 +4,7 @@ import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
-import { isProtected } from '../../decisions/views/annotations/protection.ts';
+import { endOfProtection, isProtected } from '../../decisions/views/annotations/protection.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
@@ -83,7 +83,7 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   if (extra !== undefined) return extra;
   if (roleOf(vm.metadata.labels) !== null)
     return `vm ${name} is not one of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
-  return isProtected(vm.metadata.annotations)
-    ? `vm ${name} is protected from scale-in, run \`drover unprotect ${name}\` first`
+  return isProtected(vm.metadata)
+    ? `vm ${name} is protected from scale-in, run ${endOfProtection(name, vm.metadata)} first`
     : undefined;
 }

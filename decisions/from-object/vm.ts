@@ -103,7 +103,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     joined: isOfPool && isJoined(owner.name, metadata),
     memberOf: internOrNull(record?.uid),
     madeAgain: record !== null && isMadeAgain(record, Date.parse(metadata.creationTimestamp)),
-    protected: isProtected(metadata.annotations),
+    protected: isProtected(metadata),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,

@@ -68,6 +68,7 @@ function poolProgress({ replicas: wanted, stopped = 0 }: WantedOfPool, status: S
   // Nothing more is done for pods, and nothing waits for them.
   if (replicas === wanted && unavailableReplicas === 0)
     return progressing.reason === 'OutdatedPods' ? as('Ready', progressing) : there(`all of ${wanted} VMs`, stopped);
+  if (unavailableReplicas === 0) return starting(`${replicas} of ${wanted} VMs exist`);
   const are = unavailableReplicas === 1 ? 'is' : 'are';
   return starting(`${unavailableReplicas} of ${wanted} VMs ${are} not available`);
 }

@@ -112,7 +112,7 @@ export interface VmView {
   memberOf: string | null;
   /** It is younger than its record: it was made again from a copy, as by a restore. */
   madeAgain: boolean;
-  /** A user has protected it from scale-in by annotation. */
+  /** A user has protected it from scale-in, or from any deletion. */
   protected: boolean;
   /** Its owner opted out of disruption by annotation. */
   optedOut: boolean;

@@ -17,6 +17,7 @@ import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { deny } from '../../integration/admission-policy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
 
@@ -37,6 +38,7 @@ async function afterwards(
   change: object,
   remove: Removal,
   spec: object = { runStrategy: 'Always' },
+  isDeletable = true,
 ): Promise<'gone' | 'halted' | 'halted, to be healed' | 'untouched'> {
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
@@ -45,6 +47,14 @@ async function afterwards(
   const { metadata: seen } = await kube.create(VirtualMachines, { ...vm, spec: { ...vm.spec, ...spec } });
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
   await workerCache.cache.start();
+  if (!isDeletable)
+    await deny(kube, {
+      namespace,
+      operation: 'DELETE',
+      expression: 'false',
+      message: 'none is deleted here',
+      tried: () => kube.delete(VirtualMachines, seen, { dryRun: true }),
+    });
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
   const activities = createPoolActivities({
     claims: new DisruptionClaims(workerCache.client, workerCache.cache),
@@ -94,6 +104,13 @@ test.each([
 ] as const)('a VM that was protected after the plan is, by what %s, %s', async (how, outcome) => {
   expect(await afterwards(protection('yes, please'), removals[how])).toBe(outcome);
 });
+
+test.each(Object.entries(removals))(
+  'a VM whose deletion a policy refuses is not touched by what %s',
+  async (_how, remove) => {
+    expect(await afterwards({}, remove, undefined, false)).toBe('untouched');
+  },
+);
 
 test('a VM whose protection says "false" leaves', async () => {
   expect(await afterwards(protection('false'), removals['deletes it'])).toBe('gone');

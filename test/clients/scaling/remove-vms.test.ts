@@ -70,6 +70,11 @@ test.each<[string, Stored[], RegExp]>([
     [vm('web-2', { annotations: { [PROTECT_ANNOTATION]: 'true' } })],
     /run `drover unprotect web-2` first/,
   ],
+  [
+    'is protected from any deletion',
+    [vm('web-2', { labels: { 'kubevirt.io/vm-delete-protection': 'True' } })],
+    /run `kubectl label vm web-2 kubevirt\.io\/vm-delete-protection-` first/,
+  ],
   ['is extra in an update', [vm('web-2', labels('Surge'))], /vm web-2 is extra while pool web updates others/],
   [
     'is standby',

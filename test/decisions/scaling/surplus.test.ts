@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PROTECT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { DELETE_PROTECTION_LABEL, PROTECT_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Condition, PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { isActive } from '../../../decisions/health/availability.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { isProtected } from '../../../decisions/views/annotations/protection.ts';
+import { endOfProtection, isProtected } from '../../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, failed } from '../fixtures/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
@@ -25,7 +25,24 @@ test.each([
   ['', true],
   ['until monday', true],
 ])('the annotation with %j protects: %j', (value, expected) => {
-  expect(isProtected(value === undefined ? {} : { [PROTECT_ANNOTATION]: value })).toBe(expected);
+  expect(isProtected({ annotations: value === undefined ? {} : { [PROTECT_ANNOTATION]: value } })).toBe(expected);
+});
+
+test.each([
+  [undefined, false],
+  ['false', false],
+  ['', false],
+  ['true', true],
+  ['True', true],
+])("KubeVirt's delete protection with %j protects: %j", (value, expected) => {
+  expect(isProtected({ labels: value === undefined ? {} : { [DELETE_PROTECTION_LABEL]: value } })).toBe(expected);
+});
+
+test('a message says of each protection how it is ended', () => {
+  const marks = { annotations: { [PROTECT_ANNOTATION]: 'true' }, labels: { [DELETE_PROTECTION_LABEL]: 'True' } };
+  expect(endOfProtection('web-1', marks)).toBe(
+    '`drover unprotect web-1` and `kubectl label vm web-1 kubevirt.io/vm-delete-protection-`',
+  );
 });
 
 const kept = (name: string, fields: Partial<VmView> = {}) => aVm(name, { protected: true, ...fields });

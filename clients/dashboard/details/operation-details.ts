@@ -2,7 +2,7 @@ import type { Act } from '../../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../../decisions/history/ends.ts';
 import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import { sentenceOf } from '../../cli/failure.ts';
+import { NotThere, sentenceOf } from '../../cli/failure.ts';
 import { readReport } from '../../machine-types/print-report.ts';
 import type { ReportRow } from '../../machine-types/report.ts';
 import { actsOfOperation } from '../../operations/acts.ts';
@@ -38,6 +38,8 @@ export class OperationDetails {
   async report(segments: readonly string[]): Promise<TransitionReport> {
     const operation = await this.#read(segments);
     const { uid, namespace } = operation.metadata;
+    if (operation.spec.machineType === undefined)
+      throw new NotThere(`operation ${segments[1]} changes no machine types`);
     const meant = { uid, name: operationName(operation.metadata), operation };
     const read = await this.#reports.get(uid, async () => {
       const { report, notes } = await readReport(this.#session, meant, namespace);

@@ -52,7 +52,7 @@ export async function openUserDashboard(session: Session, options: UserDashboard
   const kube = await session.kube();
   const { isReadOnly, namespace, streamMs } = options;
   const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });
-  const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), now: Date.now });
+  const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), now: () => kube.clock.now() });
   const sources: Sources = new Sources(kube, fleet, {
     onChange: () => stream.updateSession({ unseen: sources.unseen, namespaces: sources.namespaces }),
     onRevoked: options.onRevoked,
@@ -111,6 +111,9 @@ export async function openUserDashboard(session: Session, options: UserDashboard
   };
 }
 
+/** All times on the page are of the API server's clock, RFC 3339: a user's machine may be hours off. */
+const timeOf = ({ clock }: KubeClient): string => new Date(clock.now()).toISOString();
+
 async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenSession> {
   const kube = await session.kube();
   return {
@@ -118,7 +121,7 @@ async function seenSession(session: Session, isReadOnly: boolean): Promise<SeenS
     user: (await usernameIn(() => Promise.resolve(kube))) ?? null,
     server: kube.server,
     state: 'live',
-    since: new Date().toISOString(),
+    since: timeOf(kube),
     message: null,
     namespaces: null,
     unseen: [],
@@ -136,7 +139,7 @@ function followContact(stream: Stream, sources: Sources, kube: KubeClient): ApiS
     const state = rejection === null ? answers : 'refused';
     if (state === stream.session.state) return;
     const message = isLost ? sources.lastError || 'the API server does not answer' : null;
-    stream.updateSession({ state, since: new Date().toISOString(), message: rejection ?? message });
+    stream.updateSession({ state, since: timeOf(kube), message: rejection ?? message });
   };
   const probe = async (): Promise<void> => {
     try {

@@ -2,7 +2,7 @@ import type { DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } 
 
 /**
  * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First come a
- * `session`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number, which is the `id` of the
+ * `session`, a `heartbeat`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number, which is the `id` of the
  * event. After a short break, a client that sends `Last-Event-ID` gets only the deltas that it missed. A `snapshot`
  * replaces all that a client knows, whenever it comes.
  */
@@ -89,6 +89,6 @@ export interface Synced {
 export interface Heartbeat {
   type: 'heartbeat';
   seq: number;
-  /** The server's time, RFC 3339. */
+  /** The time by the API server's clock, RFC 3339: all other times are of that clock. */
   at: string;
 }

@@ -12,7 +12,7 @@ import type { Card } from '../fleet/card.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rights } from '../fleet/rights.ts';
 import { vmActions } from '../view/actions.ts';
-import { readHistory } from './history.ts';
+import { creationOf, newestFirst, readHistory } from './history.ts';
 import { readVm } from './vm-details.ts';
 
 /** For how long Temporal is asked for the address of a workflow, in milliseconds. */
@@ -41,7 +41,7 @@ export class Details {
       readHistory(kube, subject, []),
       this.#urlOf(card?.owner, card?.kind ?? null),
     ]);
-    const wait = waitOf(card, name);
+    const wait = waitOf(card, name, kube.clock.now());
     return {
       namespace,
       name,
@@ -50,7 +50,7 @@ export class Details {
       wait,
       // It has the reason that KubeVirt gives.
       explanation: parts.explanation.filter((sentence) => wait?.sentence.includes(sentence) !== true),
-      history: past.history,
+      history: newestFirst([...parts.history, ...past.history]),
       unknown: [...parts.unknown, ...past.unknown],
       actions: vmActions(pool, name, this.#rights.whyNot('pools', namespace)),
       temporalUrl,
@@ -75,7 +75,8 @@ export class Details {
       readHistory(kube, subject, revisions),
       this.#urlOf(object, owner.resource.kind),
     ]);
-    return { ...past, temporalUrl };
+    const history = newestFirst([creationOf(`the ${owner.noun}`, object.metadata), ...past.history]);
+    return { ...past, history, temporalUrl };
   }
 
   async node(segments: readonly string[]): Promise<NodeDetails> {
@@ -92,11 +93,11 @@ export class Details {
   }
 }
 
-function waitOf(card: Card | undefined, vm: string): VmDetails['wait'] {
+function waitOf(card: Card | undefined, vm: string, now: number): VmDetails['wait'] {
   const wait = card?.waitOf(vm) ?? null;
   if (wait === null) return null;
   const { sentence, since, lateAt } = wait;
-  const isLate = lateAt !== null && lateAt <= Date.now();
+  const isLate = lateAt !== null && lateAt <= now;
   return { sentence, since: since === null ? null : new Date(since).toISOString(), isLate };
 }
 

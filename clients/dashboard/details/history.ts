@@ -1,4 +1,5 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/labels-and-annotations.ts';
+import type { Stored } from '../../../api/objects.ts';
 import { CoreEvents } from '../../../api/resources.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../../decisions/history/ends.ts';
@@ -27,11 +28,22 @@ export async function readHistory(kube: KubeClient, subject: Subject, revisions:
     actsInCluster(kube, subject, revisions).catch((error: unknown) => missing(unknown, error)),
     eventsOf(kube, subject).catch((error: unknown) => missing(unknown, error)),
   ]);
-  const history = [...grouped(acts).map(entryOf), ...events]
-    .toSorted((a, b) => b.at.localeCompare(a.at))
-    .slice(0, MOST);
+  const history = newestFirst([...grouped(acts).map(entryOf), ...events]).slice(0, MOST);
   return { history, unknown };
 }
+
+/** What an object tells of its beginning itself: Events are gone after an hour. */
+export const creationOf = (what: string, { creationTimestamp: at }: Stored['metadata']): HistoryEntry => ({
+  at,
+  by: 'Kubernetes',
+  tone: 'normal',
+  what: 'Created',
+  sentence: `${what} was created`,
+  count: 1,
+});
+
+export const newestFirst = (entries: readonly HistoryEntry[]): HistoryEntry[] =>
+  entries.toSorted((a, b) => b.at.localeCompare(a.at));
 
 function missing(unknown: string[], error: unknown): [] {
   unknown.push(`its history is incomplete: ${sentenceOf(error)}`);

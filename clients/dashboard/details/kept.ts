@@ -19,10 +19,10 @@ export class Kept<T> {
   /** Reads what is not known of the object, or no longer fresh. A failure is not kept. */
   get(uid: string, read: () => Promise<T>): Promise<T> {
     const known = this.#entries.get(uid);
-    if (known !== undefined && Date.now() - known.at < this.#ms) return known.value;
+    if (known !== undefined && performance.now() - known.at < this.#ms) return known.value;
     const value = read();
     this.#entries.delete(uid);
-    this.#entries.set(uid, { at: Date.now(), value });
+    this.#entries.set(uid, { at: performance.now(), value });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > MOST && oldest !== undefined) this.#entries.delete(oldest);
     value.catch(() => this.#entries.delete(uid));

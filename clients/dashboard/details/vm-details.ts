@@ -15,6 +15,7 @@ import { formatWarning, lastWarnings, type Warning } from '../../history/warning
 import { isDown, stateOf, whyNotReady, type Member } from '../../owners/members.ts';
 import type { Fact, VmDetails } from '../contract/requests.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
+import { creationOf } from './history.ts';
 import { readDisks, unfilledDisks } from './vm-disks.ts';
 
 /** What the fleet knows of a VM. */
@@ -23,12 +24,13 @@ export interface Known {
   pool: Stored<Pool> | undefined;
 }
 
-type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'unknown'>;
+type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'history' | 'unknown'>;
 
 /** Reads a VM, or a VMI without one. Throws `NotThere` if there is neither, and healing makes none again. */
 export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
   const key = { namespace, name };
   const unknown: string[] = [];
+  const now = kube.clock.now();
   const [vm, vmi] = await Promise.all([
     ignoreNotFound(kube.get<VirtualMachine>(VirtualMachines, key)),
     ignoreNotFound(kube.get<VirtualMachineInstance>(VirtualMachineInstances, key)).catch((error: unknown) => {
@@ -38,9 +40,9 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   ]);
   const object = vm ?? vmi;
   if (object === undefined) {
-    const explanation = pool === undefined ? [] : whyInPool(pool, name);
+    const explanation = pool === undefined ? [] : whyInPool(pool, name, now);
     if (explanation.length === 0) throw new NotThere(`there is no VM ${namespace}/${name}`);
-    return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], unknown };
+    return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], history: [], unknown };
   }
   const view = vmi === undefined ? null : vmiView(vmi);
   const member = object as Stored<Member>;
@@ -54,11 +56,13 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
     isReady,
     explanation: whyOf(member, vm, view, {
       pool,
+      now,
       warning: warnings.get(name),
       unfilled: isDown(member) ? unfilledDisks(disks) : [],
     }),
     facts: factsOf(vm, view, object),
     disks: disks.map(({ shown }) => shown),
+    history: [creationOf(vm === undefined ? 'the VMI' : 'the VM', object.metadata)],
     unknown,
   };
 }
@@ -67,7 +71,12 @@ function whyOf(
   member: Stored<Member>,
   vm: Stored<VirtualMachine> | undefined,
   vmi: VmiView | null,
-  { pool, warning, unfilled }: { pool: Stored<Pool> | undefined; warning: Warning | undefined; unfilled: string[] },
+  {
+    pool,
+    now,
+    warning,
+    unfilled,
+  }: { pool: Stored<Pool> | undefined; now: number; warning: Warning | undefined; unfilled: string[] },
 ): string[] {
   const { name } = member.metadata;
   const view = vm === undefined ? null : vmView(vm);
@@ -77,11 +86,11 @@ function whyOf(
     ...unfilled,
     isUnready(vmi) ? 'its guest runs, and is not ready' : '',
     whyNotReady(member),
-    warning === undefined ? '' : `the last warning: ${formatWarning(warning, Date.now())}`,
+    warning === undefined ? '' : `the last warning: ${formatWarning(warning, now)}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
     view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.message}`,
-    ...(pool === undefined ? [] : whyInPool(pool, name)),
+    ...(pool === undefined ? [] : whyInPool(pool, name, now)),
   ];
   // What a longer sentence has said already is not said again.
   return found.filter((one, at) => one !== '' && !found.slice(0, at).some((other) => other.includes(one)));
@@ -109,14 +118,14 @@ function whyStopped(vm: VmView, vmi: VmiView | null): string {
 }
 
 /** What the pool's status tells of the VM. */
-function whyInPool(pool: Stored<Pool>, vm: string): string[] {
+function whyInPool(pool: Stored<Pool>, vm: string, now: number): string[] {
   const view = healView(pool);
   const isListed = [...view.cycles, ...view.finished].some((one) => one.vm === vm);
   const waiting = view.notReplaced.find((one) => one.vm === vm);
   const failure = pool.status?.rollout?.failures.findLast((one) => one.vm === vm);
   const claim = pool.status?.disruptedVMs?.find((one) => one.vm === vm);
   return [
-    isListed ? `healing: ${formatCycle(view, vm, Date.now())}` : '',
+    isListed ? `healing: ${formatCycle(view, vm, now)}` : '',
     waiting === undefined ? '' : `not replaced: ${[waiting.message, waiting.waitsFor].filter(Boolean).join('; ')}`,
     failure === undefined ? '' : `failed in the rollout: ${failure.message}`,
     claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}: ${claimIsFor(claim)}`,

@@ -79,6 +79,11 @@ export class Fleet {
     });
   }
 
+  /** The time by which it is judged what is late, in milliseconds since the epoch. */
+  now(): number {
+    return this.#around.now();
+  }
+
   setOwner(kind: VmOwnerKind, before: Stored<Owner> | undefined, after: Stored<Owner> | undefined): void {
     this.#seating.setOwner(kind, before, after);
   }

@@ -19,7 +19,7 @@ interface Listener {
 
 interface Known {
   isSeen: boolean;
-  /** When it is asked about next, in milliseconds since the epoch, and how long after that again. */
+  /** When it is asked about next, of `performance.now()`, and how long after that again. */
   dueAt: number;
   againMs: number;
 }
@@ -69,7 +69,7 @@ export class VisibleNamespaces {
   }
 
   async #poll(): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     const due = [...this.#known].filter(([, { isSeen, dueAt }]) => !isSeen && dueAt <= now);
     const seen: string[] = [];
     await inTurn(due, async ([name, known]) => {

@@ -48,7 +48,7 @@ export class Rights {
     if (this.#isReadOnly) return READ_ONLY;
     const key = `${what}/${namespace ?? ''}`;
     const known = this.#known.get(key);
-    if (known === undefined || Date.now() - known.at > KNOWN_MS) void this.#check(key, what, namespace);
+    if (known === undefined || performance.now() - known.at > KNOWN_MS) void this.#check(key, what, namespace);
     return known === undefined ? 'the API server has not said yet whether you may' : known.whyNot;
   }
 
@@ -63,7 +63,7 @@ export class Rights {
       const where = namespace === null ? '' : ` in ${namespace}`;
       const whyNot = missing === undefined ? null : `you may not ${missing}${where}`;
       const before = this.#known.get(key);
-      this.#known.set(key, { whyNot, at: Date.now() });
+      this.#known.set(key, { whyNot, at: performance.now() });
       if (before?.whyNot !== whyNot) this.#onChange();
     } catch {
       // It is asked again when the page next needs it.

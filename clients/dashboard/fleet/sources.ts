@@ -249,7 +249,7 @@ export class Sources {
         this.lastError = error.message;
         if (!(error instanceof KubeError) || error.status !== 403) return;
         if (!wasOpen) return this.#setUnseen(resource, namespace, FORBIDDEN);
-        this.#setUnseen(resource, namespace, WITHDRAWN, new Date().toISOString());
+        this.#setUnseen(resource, namespace, WITHDRAWN, new Date(this.#kube.clock.now()).toISOString());
         this.#listener.onRevoked?.();
       },
       onOpen: () => {

@@ -69,5 +69,5 @@ page.follow();
 await page.client.start();
 showTips();
 setInterval(() => {
-  if (document.visibilityState === 'visible' && page.client.pausedAt === null) page.loader.refresh(Date.now());
+  if (document.visibilityState === 'visible' && page.client.pausedAt === null) page.loader.refresh(performance.now());
 }, REFRESH_MS);

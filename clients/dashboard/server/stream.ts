@@ -9,6 +9,8 @@ interface Source {
   collect: () => FleetDelta | null;
   snapshot: () => FleetSnapshot;
   cells: () => Iterable<Cells>;
+  /** The time by which the rest is meant, in milliseconds since the epoch. */
+  now: () => number;
 }
 
 /** Changes within this time are sent together: a browser draws once for all of them. Milliseconds. */
@@ -16,7 +18,10 @@ const TOGETHER_MS = 200;
 const HEARTBEAT_MS = 10_000;
 /** Deltas that are kept for clients that come back, in characters. */
 const KEPT = 2_000_000;
-/** What may wait for a client that reads too slowly, in characters; beyond that it gets a new snapshot instead. */
+/**
+ * What may wait for a client that reads too slowly, beside its last snapshot, in characters; beyond that it gets a new
+ * snapshot instead. A snapshot that counted would be begun again for ever if it is larger.
+ */
 const MOST_QUEUED = 2_000_000;
 /** A browser opens at most six. */
 const MOST_CLIENTS = 64;
@@ -25,6 +30,8 @@ interface Client {
   response: ServerResponse;
   queue: string[];
   queued: number;
+  /** What may wait for it. */
+  most: number;
   /** The kernel's buffer is full: nothing is written until it drains. */
   isFull: boolean;
   /** It was too slow for deltas. */
@@ -109,7 +116,7 @@ export class Stream {
     }
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
     response.flushHeaders();
-    const client: Client = { response, queue: [], queued: 0, isFull: false, needsSnapshot: false };
+    const client: Client = { response, queue: [], queued: 0, most: MOST_QUEUED, isFull: false, needsSnapshot: false };
     this.#clients.add(client);
     this.#endInTime(response);
     // The socket tells of its end here, however it came.
@@ -121,8 +128,10 @@ export class Stream {
     });
     this.flush();
     this.#send(client, eventOf(this.#session));
+    this.#send(client, eventOf(this.#heartbeat()));
     const missed = this.#missedSince(lastEventId);
-    for (const text of missed ?? this.#whole()) this.#push(client, text);
+    if (missed === null) this.#pushWhole(client);
+    else for (const text of missed) this.#push(client, text);
     if (missed !== null && this.#isSynced) this.#push(client, eventOf({ type: 'synced' }));
     this.#pump(client);
   }
@@ -161,7 +170,7 @@ export class Stream {
 
   #send(client: Client, text: string): void {
     if (client.needsSnapshot) return;
-    if (client.queued > MOST_QUEUED) {
+    if (client.queued > client.most) {
       client.needsSnapshot = true;
       client.queue = [];
       client.queued = 0;
@@ -169,6 +178,11 @@ export class Stream {
     }
     this.#push(client, text);
     this.#pump(client);
+  }
+
+  #pushWhole(client: Client): void {
+    for (const text of this.#whole()) this.#push(client, text);
+    client.most = client.queued + MOST_QUEUED;
   }
 
   #push(client: Client, text: string): void {
@@ -182,7 +196,7 @@ export class Stream {
         client.needsSnapshot = false;
         this.flush();
         this.#push(client, eventOf(this.#session));
-        for (const text of this.#whole()) this.#push(client, text);
+        this.#pushWhole(client);
       }
       const text = client.queue.shift()!;
       client.queued -= text.length;
@@ -191,7 +205,7 @@ export class Stream {
   }
 
   #heartbeat(): Heartbeat {
-    return { type: 'heartbeat', seq: this.#seq, at: new Date().toISOString() };
+    return { type: 'heartbeat', seq: this.#seq, at: new Date(this.#source.now()).toISOString() };
   }
 }
 

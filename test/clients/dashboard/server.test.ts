@@ -11,6 +11,7 @@ import { Stream } from '../../../clients/dashboard/server/stream.ts';
 import { nodeViewOf } from '../../../clients/drain/node-status.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { ServerClock } from '../../../kubernetes/server-clock.ts';
 
 const html = '<script type="importmap">{"imports":{}}</script><script type="module" src="/page/main.ts"></script>';
 const acts: unknown[] = [];
@@ -18,12 +19,13 @@ const acts: unknown[] = [];
 const empty = {
   get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')),
   list: () => Promise.resolve({ items: [] }),
+  clock: new ServerClock(),
 } as unknown as KubeClient;
 let server: RunningServer;
 let cookie = '';
 
 beforeAll(async () => {
-  const source = { collect: () => null, snapshot: () => ({}) as never, cells: () => [] };
+  const source = { collect: () => null, snapshot: () => ({}) as never, cells: () => [], now: Date.now };
   server = await serve(
     {
       read: {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import type { VmCell } from '../../../clients/dashboard/contract/fleet.ts';
 import type { Message, Session } from '../../../clients/dashboard/contract/messages.ts';
 import type { FleetDelta } from '../../../clients/dashboard/fleet/fleet.ts';
 import { Stream } from '../../../clients/dashboard/server/stream.ts';
@@ -36,20 +37,23 @@ class Browser extends EventEmitter {
 }
 
 /** What a browser gets that knows nothing: the number that it may come back with comes last. */
-const WHOLE = ['session', 'snapshot', 'cells', 'heartbeat'];
+const WHOLE = ['snapshot', 'cells', 'heartbeat'];
+/** What a browser gets that has just come. */
+const FIRST = ['session', 'heartbeat'];
+const NOW = '2026-01-01T00:00:00.000Z';
 const SESSION = { type: 'session', state: 'live' } as Session;
 
 /** A stream of a fleet that is a list of words. */
-function aStream() {
+function aStream(...cells: VmCell[]) {
   const changes: FleetDelta[] = [];
   const source = {
     collect: () => changes.shift() ?? null,
     snapshot: () => ({ cards: [], operations: [], schedules: [], drains: [], needs: { items: [], count: 0 } }),
-    cells: () => [{ type: 'cells' as const, card: 'pool/default/web', cells: [['web-1', 'R', 0] as const] }],
+    cells: () => [{ type: 'cells' as const, card: 'pool/default/web', cells }],
+    now: () => Date.parse(NOW),
   };
   const stream = new Stream(source, SESSION);
-  const attach = (lastEventId?: string): Browser => {
-    const browser = new Browser();
+  const attach = (lastEventId?: string, browser = new Browser()): Browser => {
     stream.attach(browser as unknown as ServerResponse, lastEventId);
     return browser;
   };
@@ -64,11 +68,12 @@ describe('the stream', () => {
   test('begins with who sees what, the fleet and its squares, and says when all is known', () => {
     const { stream, attach, change } = aStream();
     const browser = attach();
-    expect(browser.types).toEqual(WHOLE);
+    expect(browser.types).toEqual([...FIRST, ...WHOLE]);
+    expect(browser.messages[1]).toMatchObject({ at: NOW });
     stream.synced();
     change('a');
-    expect(browser.types.slice(4)).toEqual(['synced', 'delta']);
-    expect(attach().types).toEqual(['session', 'snapshot', 'cells', 'synced']);
+    expect(browser.types.slice(5)).toEqual(['synced', 'delta']);
+    expect(attach().types).toEqual([...FIRST, 'snapshot', 'cells', 'synced']);
   });
 
   test('numbers deltas one by one', () => {
@@ -76,7 +81,7 @@ describe('the stream', () => {
     const browser = attach();
     change('a');
     change('b');
-    expect(browser.messages.slice(4)).toMatchObject([{ seq: 1 }, { seq: 2 }]);
+    expect(browser.messages.slice(5)).toMatchObject([{ seq: 1 }, { seq: 2 }]);
   });
 
   test('sends only what was missed to a browser that comes back, and all to one of another start', () => {
@@ -85,9 +90,10 @@ describe('the stream', () => {
     change('a');
     const last = browser.lastId;
     change('b');
-    expect(attach(last).messages).toMatchObject([{ type: 'session' }, { type: 'delta', cards: { gone: ['b'] } }]);
-    expect(attach('another.1').types).toEqual(WHOLE);
-    expect(attach(`${last}9`).types).toEqual(WHOLE);
+    expect(attach(last).types).toEqual([...FIRST, 'delta']);
+    expect(attach(last).messages.at(-1)).toMatchObject({ cards: { gone: ['b'] } });
+    expect(attach('another.1').types).toEqual([...FIRST, ...WHOLE]);
+    expect(attach(`${last}9`).types).toEqual([...FIRST, ...WHOLE]);
   });
 
   test('sends a new snapshot in place of more deltas than are kept', () => {
@@ -95,7 +101,7 @@ describe('the stream', () => {
     change('a');
     const last = attach().lastId;
     for (let time = 0; time < 30; time++) change('x'.repeat(100_000));
-    expect(attach(last).types).toEqual(WHOLE);
+    expect(attach(last).types).toEqual([...FIRST, ...WHOLE]);
   });
 
   test('writes nothing to a browser whose buffer is full, and keeps a bounded number of deltas for it', () => {
@@ -108,10 +114,22 @@ describe('the stream', () => {
     expect(slow.received).toHaveLength(length);
     slow.isSlow = false;
     slow.emit('drain');
-    expect(slow.types.slice(-4)).toEqual(WHOLE);
+    expect(slow.types.slice(-4)).toEqual(['session', ...WHOLE]);
     expect(slow.received.length).toBeLessThan(10_000);
     change('later');
     expect(slow.messages.at(-1)).toMatchObject({ type: 'delta', cards: { gone: ['later'] } });
+  });
+
+  test('sends a slow browser each snapshot to its end, however long', () => {
+    const { attach, change } = aStream(['x'.repeat(3_000_000), 'R', 0]);
+    const slow = new Browser();
+    slow.isSlow = true;
+    attach(undefined, slow);
+    for (const words of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+      change(words);
+      slow.emit('drain');
+    }
+    expect(slow.types.slice(0, 7)).toEqual([...FIRST, ...WHOLE, 'delta', 'delta']);
   });
 
   test('forgets a browser that has gone', () => {
@@ -130,7 +148,7 @@ describe('the stream', () => {
     stream.updateSession({ state: 'reconnecting', message: 'no answer' });
     stream.updateSession({ state: 'reconnecting', message: 'no answer' });
     stream.updateSession({ state: 'live', message: null });
-    expect(browser.messages.slice(4)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
+    expect(browser.messages.slice(5)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
   });
 
   test('serves so many browsers, and asks others to come later', () => {

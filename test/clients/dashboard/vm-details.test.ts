@@ -3,9 +3,11 @@ import type { Stored } from '../../../api/objects.ts';
 import { readVm } from '../../../clients/dashboard/details/vm-details.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import { aPoolWith } from './objects.ts';
 
-const gone = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')) } as unknown as KubeClient;
+const clock = new ServerClock();
+const gone = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'gone')), clock } as unknown as KubeClient;
 
 test('a VM that healing has deleted, and is to make again, says so instead of being unknown', async () => {
   const startedAt = '2026-01-01T00:00:00Z';
@@ -42,7 +44,7 @@ const clusterOf = (...objects: Stored[]): KubeClient => {
     const found = objects.find((one) => one.kind === kind);
     return found === undefined ? Promise.reject(new KubeError(404, 'NotFound', 'gone')) : Promise.resolve(found);
   };
-  return { get, list: () => Promise.resolve({ items: [] }) } as unknown as KubeClient;
+  return { get, list: () => Promise.resolve({ items: [] }), clock } as unknown as KubeClient;
 };
 
 const stored = (kind: string, more: object): Stored => ({
@@ -99,6 +101,19 @@ test('a VM that waits for its disks names each, and how far CDI is with it', asy
     explanation: [],
     disks: [{ phase: 'Bound' }],
   });
+});
+
+test('the history of a VM begins with its creation, which needs no Event', async () => {
+  expect((await readFrom(withoutVmi('Halted', 'Stopped'))).history).toEqual([
+    {
+      at: '2026-01-01T00:00:00Z',
+      by: 'Kubernetes',
+      tone: 'normal',
+      what: 'Created',
+      sentence: 'the VM was created',
+      count: 1,
+    },
+  ]);
 });
 
 test('a VM whose guest runs and is not ready says so before the words of its pod', async () => {

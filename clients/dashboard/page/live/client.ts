@@ -1,4 +1,5 @@
 import type { Session } from '../../contract/messages.ts';
+import { clusterNow, hearTime } from './cluster-time.ts';
 import { fetchJson } from './fetch-json.ts';
 import { Fleet } from './fleet.ts';
 import { Hub } from './hub.ts';
@@ -8,7 +9,7 @@ import type { Connection, ToHub, ToTab } from './ports.ts';
 export class Client {
   readonly fleet = new Fleet();
   session: Session | null = null;
-  connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), message: null };
+  connection: Connection = { type: 'connection', state: 'connecting', since: clusterNow(), message: null };
   /** When the user stopped the updates, in milliseconds since the epoch; null while they come. */
   pausedAt: number | null = null;
   /** When something of the fleet last came; null before that. */
@@ -40,7 +41,7 @@ export class Client {
 
   /** Stops the updates, or continues with what is so by then. */
   togglePause(): void {
-    this.pausedAt = this.pausedAt === null ? Date.now() : null;
+    this.pausedAt = this.pausedAt === null ? clusterNow() : null;
     this.#want();
     this.#changed();
   }
@@ -54,9 +55,10 @@ export class Client {
   }
 
   #hear(message: ToTab): void {
+    if (message.type === 'heartbeat') return hearTime(message.at);
     if (message.type === 'connection') this.connection = message;
     else if (message.type === 'session') this.session = message;
-    else if (this.fleet.receive(message)) this.heardAt = Date.now();
+    else if (this.fleet.receive(message)) this.heardAt = clusterNow();
     this.#changed();
   }
 }

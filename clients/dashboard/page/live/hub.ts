@@ -1,4 +1,5 @@
 import type { Message, Session } from '../../contract/messages.ts';
+import { clusterNow, hearTime } from './cluster-time.ts';
 import { Fleet } from './fleet.ts';
 import type { Connection, Port, ToHub, ToTab } from './ports.ts';
 import { readStream, type Ended } from './read-stream.ts';
@@ -20,7 +21,7 @@ export class Hub {
   readonly #tabs = new Map<Port, { isWanting: boolean }>();
   #fleet = new Fleet();
   #session: Session | null = null;
-  #connection: Connection = { type: 'connection', state: 'connecting', since: Date.now(), message: null };
+  #connection: Connection = { type: 'connection', state: 'connecting', since: clusterNow(), message: null };
   /** Ends the stream; null while there is none. */
   #stream: AbortController | null = null;
   /** Of the last event that came with one: the server knows by it what has been missed. */
@@ -54,6 +55,7 @@ export class Hub {
     if (!isWanted) return this.#lingerWithoutTabs();
     clearTimeout(this.#linger);
     port.postMessage(this.#connection);
+    port.postMessage({ type: 'heartbeat', seq: this.#fleet.seq ?? 0, at: new Date(clusterNow()).toISOString() });
     if (this.#session !== null) port.postMessage(this.#session);
     for (const message of this.#fleet.messages()) port.postMessage(message);
     if (this.#stream === null) this.#open();
@@ -82,7 +84,7 @@ export class Hub {
     this.#connection = {
       type: 'connection',
       state,
-      since: before.state === state ? before.since : Date.now(),
+      since: before.state === state ? before.since : clusterNow(),
       message,
     };
     this.#broadcast(this.#connection);
@@ -108,12 +110,13 @@ export class Hub {
       return this.#again();
     }
     if (message.type === 'session') this.#session = message;
+    if (message.type === 'heartbeat') hearTime(message.at);
     // Until the end of a snapshot, which has an id, nothing tells what is missing.
     this.#lastId = id ?? (message.type === 'snapshot' ? null : this.#lastId);
     this.#is('open');
     this.#retryMs = FIRST_RETRY_MS;
     this.#fleet.receive(message);
-    if (message.type !== 'heartbeat') this.#broadcast(message);
+    this.#broadcast(message);
   }
 
   #expectMore(): void {

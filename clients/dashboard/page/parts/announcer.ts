@@ -5,7 +5,7 @@ const INTERVAL_MS = 10_000;
 export class Announcer {
   readonly #region: HTMLElement;
   #next: string | null = null;
-  #lastAt = 0;
+  #lastAt = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(region: HTMLElement) {
@@ -15,12 +15,12 @@ export class Announcer {
   say(sentence: string): void {
     this.#next = sentence;
     if (this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => this.#speak(), Math.max(0, this.#lastAt + INTERVAL_MS - Date.now()));
+    this.#timer = setTimeout(() => this.#speak(), Math.max(0, this.#lastAt + INTERVAL_MS - performance.now()));
   }
 
   #speak(): void {
     this.#timer = undefined;
-    this.#lastAt = Date.now();
+    this.#lastAt = performance.now();
     this.#region.textContent = this.#next;
     this.#next = null;
   }

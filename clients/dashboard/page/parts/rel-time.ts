@@ -1,3 +1,4 @@
+import { clusterNow } from '../live/cluster-time.ts';
 import { clockOf, distanceOf, lengthOf } from '../pure/times.ts';
 
 const shown = new Set<RelTime>();
@@ -38,7 +39,7 @@ class RelTime extends HTMLElement {
   }
 
   draw(): void {
-    const [at, now] = [Date.parse(this.getAttribute('at') ?? ''), Date.now()];
+    const [at, now] = [Date.parse(this.getAttribute('at') ?? ''), clusterNow()];
     const text = this.hasAttribute('length') ? lengthOf(at - now) : distanceOf(at, now);
     if (this.#time.textContent !== text) this.#time.textContent = text;
   }

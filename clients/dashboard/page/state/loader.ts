@@ -8,7 +8,7 @@ export type Loaded<T> =
 
 interface Entry {
   loaded: Loaded<unknown>;
-  /** Milliseconds since the epoch: when it was last asked for, and when a view last wanted it. */
+  /** When it was last asked for, 0 if never, and when a view last wanted it: of `performance.now()`. */
   requestedAt: number;
   wantedAt: number;
   isLoading: boolean;
@@ -30,7 +30,7 @@ export class Loader {
 
   /** Returns what is known, and sees to it that more will be. */
   get<T>(path: string): Loaded<T> {
-    const now = Date.now();
+    const now = performance.now();
     const entry: Entry = this.#entries.get(path) ?? {
       loaded: { state: 'loading' },
       requestedAt: 0,
@@ -59,7 +59,7 @@ export class Loader {
   async #load(path: string, entry: Entry): Promise<void> {
     if (entry.isLoading) return;
     entry.isLoading = true;
-    entry.requestedAt = Date.now();
+    entry.requestedAt = performance.now();
     const loaded = after(entry.loaded, await fetchJson(path));
     entry.isLoading = false;
     if (JSON.stringify(loaded) === JSON.stringify(entry.loaded)) return;

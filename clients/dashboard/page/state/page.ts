@@ -78,7 +78,7 @@ export class Page {
       this.result = result;
     } else if (this.confirmation !== null)
       this.confirmation = { ...confirmation, isSent: false, refused: result.sentence };
-    this.loader.refresh(Date.now(), { evenIfFresh: true });
+    this.loader.refresh(performance.now(), { evenIfFresh: true });
     this.#draw();
   }
 }

@@ -120,8 +120,8 @@ function budgetView(
                   html`<li>
                     <a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a>:
                     ${what}${
-                      since === null ? nothing : html`, taken <rel-time at=${since}></rel-time>`
-                    }${until === null ? nothing : html`, for at most <rel-time at=${until} length></rel-time> more`}
+                      since === null ? nothing : html`, for <rel-time at=${since} length></rel-time>`
+                    }${until === null ? nothing : html`, at most <rel-time at=${until} length></rel-time> more`}
                   </li>`,
               )}
             </ul>`

@@ -487,6 +487,19 @@ describe('the stream', () => {
     await isLive(page);
   });
 
+  test('tells how long ago something was by the clock of the cluster, though that of the browser is hours off', async () => {
+    const since = minutes(180 - 9);
+    const script = new Script(() => asMessages([], { needs: [{ ...needOf('halted', 'it has halted'), since }] }));
+    script.now = () => minutes(180);
+    const { page, context } = await opened(script);
+    await expect.poll(() => textIn(page, '.needs li')).toContain('9 min ago');
+    const other = await context.newPage();
+    await other.goto(page.url());
+    await expect.poll(() => textIn(other, '.needs li')).toContain('9 min ago');
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await expect.poll(() => textIn(page, '.banner')).toMatch(/Updates were paused (now|\d s ago)/);
+  });
+
   test('stops while updates are paused, and a resumed page shows what is so by then', async () => {
     const script = new Script(story, storyAnswers);
     const { page } = await opened(script);

@@ -37,7 +37,11 @@ export class Details {
     const pool = card?.pool ?? undefined;
     const subject = { resource: VirtualMachines, namespace, name, isMember: (vm: string) => vm === name };
     const [parts, past, temporalUrl] = await Promise.all([
-      readVm(kube, namespace, name, { card: card?.id ?? '', pool }),
+      readVm(kube, namespace, name, {
+        card: card?.id ?? '',
+        pool,
+        isNodeLost: (node) => this.#fleet.isNodeLost(node),
+      }),
       readHistory(kube, subject, []),
       this.#urlOf(card?.owner, card?.kind ?? null),
     ]);

@@ -22,12 +22,19 @@ import { readDisks, unfilledDisks } from './vm-disks.ts';
 export interface Known {
   card: string;
   pool: Stored<Pool> | undefined;
+  /** Whether the node does not answer. */
+  isNodeLost: (node: string | null) => boolean;
 }
 
 type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'history' | 'unknown'>;
 
 /** Reads a VM, or a VMI without one. Throws `NotThere` if there is neither, and healing makes none again. */
-export async function readVm(kube: KubeClient, namespace: string, name: string, { pool }: Known): Promise<Parts> {
+export async function readVm(
+  kube: KubeClient,
+  namespace: string,
+  name: string,
+  { pool, isNodeLost }: Known,
+): Promise<Parts> {
   const key = { namespace, name };
   const unknown: string[] = [];
   const now = kube.clock.now();
@@ -44,7 +51,7 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
     if (explanation.length === 0) throw new NotThere(`there is no VM ${namespace}/${name}`);
     return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], history: [], unknown };
   }
-  const view = vmi === undefined ? null : vmiView(vmi);
+  const view = vmi === undefined ? null : withNode(vmiView(vmi), isNodeLost);
   const member = object as Stored<Member>;
   const [disks, warnings] = await Promise.all([
     readDisks(kube, vm ?? vmi!, unknown),
@@ -67,6 +74,11 @@ export async function readVm(kube: KubeClient, namespace: string, name: string, 
   };
 }
 
+const withNode = (vmi: VmiView, isNodeLost: Known['isNodeLost']): VmiView => ({
+  ...vmi,
+  nodeLost: isNodeLost(vmi.node),
+});
+
 function whyOf(
   member: Stored<Member>,
   vm: Stored<VirtualMachine> | undefined,
@@ -85,7 +97,7 @@ function whyOf(
     view === null ? '' : whyStopped(view, vmi),
     ...unfilled,
     isUnready(vmi) ? 'its guest runs, and is not ready' : '',
-    whyNotReady(member),
+    whyNotReady(member, undefined, now),
     warning === undefined ? '' : `the last warning: ${formatWarning(warning, now)}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,

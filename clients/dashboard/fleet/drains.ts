@@ -66,6 +66,11 @@ export class Drains {
     for (const [name, { drainedSince }] of this.#nodes) if (drainedSince !== null) this.dirty.add(name);
   }
 
+  /** The keys of VMIs on the node that have not ended. */
+  vmisOn(node: string): Iterable<string> {
+    return (this.#on.get(node) ?? NOTHING).vmis;
+  }
+
   drainedSince(node: string): number | null {
     return this.#nodes.get(node)?.drainedSince ?? null;
   }

@@ -116,6 +116,11 @@ export class Fleet {
 
   setNode(name: string, node: SeenNode | undefined): void {
     this.#drains.setNode(name, node);
+    this.#members.setNodeLost(name, node?.ready === false, this.#drains.vmisOn(name));
+  }
+
+  isNodeLost(node: string | null): boolean {
+    return this.#members.isNodeLost(node);
   }
 
   /** `key`: its namespace and name, or its name alone if it is cluster-wide. */

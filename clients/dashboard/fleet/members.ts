@@ -31,6 +31,8 @@ export class Members {
   readonly #flags = new Map<string, PoolFlags>();
   /** Members that are to be looked at again. */
   readonly dirty = new Set<string>();
+  /** Nodes that do not answer: what their VMIs say of themselves is from before. */
+  readonly #lostNodes = new Set<string>();
   /** Namespaces in which the user may not see VMIs; `*`: in none. */
   readonly #unseenVmis = new Set<string>();
 
@@ -66,6 +68,23 @@ export class Members {
     for (const key of this.#vms.keys()) this.dirty.add(key);
   }
 
+  /** `vmis`: the keys of those on the node. */
+  setNodeLost(node: string, isLost: boolean, vmis: Iterable<string>): void {
+    if (this.#lostNodes.has(node) === isLost) return;
+    if (isLost) this.#lostNodes.add(node);
+    else this.#lostNodes.delete(node);
+    for (const key of vmis) this.dirty.add(key);
+  }
+
+  isNodeLost(node: string | null): boolean {
+    return node !== null && this.#lostNodes.has(node);
+  }
+
+  #vmiOf(key: string): VmiView | undefined {
+    const vmi = this.vmis.get(key);
+    return vmi !== undefined && this.isNodeLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
+  }
+
   setFlags(key: string, flags: PoolFlags): void {
     set(this.#flags, key, flags.cycle !== null || flags.isClaimed ? flags : undefined);
     this.dirty.add(key);
@@ -82,7 +101,7 @@ export class Members {
   /** The key of the owner, and the seat; null if the member does not exist. */
   seatOf(key: string): { owner: string; namespace: string; seat: Seat } | null {
     const vm = this.#vms.get(key);
-    const vmi = this.vmis.get(key);
+    const vmi = this.#vmiOf(key);
     if (vm !== undefined) return this.#vmSeat(key, vm, vmi);
     const owner = vmi?.standalone?.owner;
     if (vmi === undefined || owner?.kind !== 'VirtualMachineInstanceReplicaSet') return null;

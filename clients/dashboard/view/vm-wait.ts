@@ -77,7 +77,7 @@ const healed = (cycle: Cycle | null): Found => ({
 
 function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
   const blockedBy = vm?.blockedBy ?? vmi?.blockedBy ?? null;
-  const what = vmi === undefined ? 'its object is still there' : 'its guest shuts down';
+  const what = vmi === undefined ? 'its object is still there' : (whyLost(vmi) ?? 'its guest shuts down');
   return {
     what: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
     since: vm?.leavingSince ?? vmi?.deletingSince ?? null,
@@ -107,7 +107,12 @@ const UNSTARTED: Record<string, string> = {
   WaitingForVolumeBinding: 'its claims are not bound yet',
 };
 
+const whyLost = (vmi: VmiView | undefined): string | null =>
+  vmi?.nodeLost === true ? `its node ${vmi.node} does not answer` : null;
+
 function coming(vm: VmView | null, vmi: VmiView | undefined): string {
+  const lost = whyLost(vmi);
+  if (lost !== null) return lost;
   if (isUp(vmi)) return 'KubeVirt was asked to restart it';
   if (vmi?.deleting === true) return 'its last guest shuts down';
   const live = liveVmi(vmi);

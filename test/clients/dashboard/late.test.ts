@@ -70,6 +70,20 @@ describe('a VM that is in a state for longer than it should', () => {
     ]);
   });
 
+  test('is down with its node as long as that does not answer, whatever KubeVirt says of its guest', () => {
+    const vm = { ready: false, state: 'Running' } as const;
+    const watched = withVm(vm, { ready: false, phase: 'Running', node: 'n1', whyNotReady: 'why' });
+    const node = { name: 'n1', zone: null, schedulable: false, machineTypes: [], drainedSince: null };
+    watched.fleet.setNode('n1', { ...node, ready: false });
+    expect(watched.after(5)).toMatchObject([
+      { vm: 'web-1', since: at(0), sentence: 'VM web-1 of web is down: its node n1 does not answer: why' },
+    ]);
+    watched.fleet.setNode('n1', { ...node, ready: true });
+    expect(watched.after(6)).toMatchObject([
+      { sentence: 'VM web-1 of web is down: its guest runs, and is not ready (Running on n1): why' },
+    ]);
+  });
+
   test('is told of no longer once it is well', () => {
     const watched = withVm(down, { ready: false, phase: 'Scheduling' });
     expect(watched.after(5)).toHaveLength(1);

@@ -20,7 +20,7 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
     startedAt,
   } as const;
   const pool = aPoolWith({ spec: { autohealing: {} }, status: { healing: { cycles: [cycle], finished: [] } } });
-  const known = { card: 'pool/default/web', pool };
+  const known = { card: 'pool/default/web', pool, isNodeLost: () => false };
   expect(await readVm(gone, 'default', 'web-1', known)).toMatchObject({
     status: 'Deleted',
     isReady: false,
@@ -32,7 +32,8 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
 test('a place in the disruption budget is told with what it is for, and not with the id of a workflow', async () => {
   const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at: '2026-01-01T00:00:00Z' };
   const pool = aPoolWith({ status: { disruptedVMs: [claim] } });
-  const { explanation: why } = await readVm(gone, 'default', 'web-1', { card: 'pool/default/web', pool });
+  const known = { card: 'pool/default/web', pool, isNodeLost: () => false };
+  const { explanation: why } = await readVm(gone, 'default', 'web-1', known);
   expect(why).toEqual([`it has a place in the disruption budget since ${claim.at}: operation shop/restart-web`]);
 });
 
@@ -68,7 +69,11 @@ const withoutVmi = (runStrategy: string, printableStatus: string): Stored =>
   });
 
 const readFrom = (...objects: Stored[]) =>
-  readVm(clusterOf(...objects), 'shop', 'web-1', { card: 'pool/shop/web', pool: undefined });
+  readVm(clusterOf(...objects), 'shop', 'web-1', {
+    card: 'pool/shop/web',
+    pool: undefined,
+    isNodeLost: (node) => node === 'lost',
+  });
 
 test.each([
   ['Halted', 'it is stopped (run strategy Halted): `drover vm start web-1 -n shop` starts it'],
@@ -127,4 +132,6 @@ test('a VM whose guest runs and is not ready says so before the words of its pod
     'its guest runs, and is not ready',
     'containers with unready status: [compute]',
   ]);
+  const onLost = { ...vmi, status: { phase: 'Running', nodeName: 'lost', conditions: [unready] } };
+  expect((await readFrom(vm, onLost)).explanation[0]).toBe('its node lost does not answer');
 });

@@ -1,4 +1,4 @@
-import type { VmCell } from '../../contract/fleet.ts';
+import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { Cells, Changes, Collections, Delta, Message, Needs, Snapshot } from '../../contract/messages.ts';
 
 const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains'] as const satisfies (keyof Collections)[];
@@ -27,8 +27,17 @@ export class Fleet {
   /** All that may be listed is here: nothing shown means that there is nothing. */
   isSynced = false;
   readonly #members = new Map<string, Members>();
+  /** Ids of the cards in their order; null until they are put into one. */
+  #order: string[] | null = null;
   /** Cards whose cells are from before the last snapshot: shown until the new ones come, so that nothing flickers. */
   readonly #stale = new Set<string>();
+
+  /** All cards in the order in which they are shown: no card moves by itself. */
+  get cards(): OwnerCard[] {
+    const { cards } = this.items;
+    this.#order ??= [...cards.values()].sort(byOwner).map(({ id }) => id);
+    return this.#order.map((id) => cards.get(id)!);
+  }
 
   cellsOf(card: string): readonly VmCell[] {
     return this.#members.get(card)?.cells ?? NO_CELLS;
@@ -83,6 +92,7 @@ export class Fleet {
   #begin(snapshot: Snapshot): void {
     for (const name of COLLECTIONS) {
       this.items[name].clear();
+      this.#order = null;
       this.#change(name, { set: snapshot[name] });
     }
     for (const card of this.#members.keys())
@@ -110,7 +120,9 @@ export class Fleet {
 
   #change<K extends keyof Collections>(name: K, { set = [], gone = [] }: Changes<Collections[K]>): void {
     const items = this.items[name] as Map<string, Collections[K]>;
+    const before = items.size;
     for (const item of set) items.set(item.id, item);
+    if (items.size !== before || gone.length > 0) this.#order = null;
     for (const id of gone) items.delete(id);
   }
 
@@ -136,6 +148,14 @@ export class Fleet {
     this.#members.set(card, members);
   }
 }
+
+/** What has an owner before what has none; then by namespace and name. */
+function byOwner(one: OwnerCard, other: OwnerCard): number {
+  const [a, b] = [sortKeyOf(one), sortKeyOf(other)];
+  return a < b ? -1 : Number(a > b);
+}
+
+const sortKeyOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
 
 /** `web-2` before `web-10`. A comparison of strings by locale takes too long for ten thousands. */
 function byName([one]: VmCell, [other]: VmCell): number {

@@ -15,8 +15,8 @@ type FleetRoute = Extract<Route, { view: 'fleet' }>;
 /** First what needs a person, then everything there is. */
 export function fleetView(page: Page, route: FleetRoute): TemplateResult {
   const { fleet } = page.client;
-  const all = [...fleet.items.cards.values()];
-  const cards = all.filter((card) => isWanted(card, route)).sort(bySortKey);
+  const all = fleet.cards;
+  const cards = all.filter((card) => isWanted(card, route));
   return html`${needsView(page)}
     <section class="fleet" aria-labelledby="fleet-title">
       <header>
@@ -41,15 +41,8 @@ function emptyView({ client }: Page): TemplateResult | typeof nothing {
 }
 
 const isWanted = ({ namespace, name }: OwnerCard, { find, namespace: wanted }: FleetRoute): boolean =>
-  (wanted === '' || namespace === wanted) && `${namespace}/${name}`.toLowerCase().includes(find.toLowerCase());
-
-/** What has an owner before what has none; then by namespace and name, so that no card moves by itself. */
-function bySortKey(one: OwnerCard, other: OwnerCard): number {
-  const [a, b] = [sortKeyOf(one), sortKeyOf(other)];
-  return a < b ? -1 : Number(a > b);
-}
-
-const sortKeyOf = ({ kind, namespace, name }: OwnerCard): string => `${kind === null ? 1 : 0}/${namespace}/${name}`;
+  (wanted === '' || namespace === wanted) &&
+  (find === '' || `${namespace}/${name}`.toLowerCase().includes(find.toLowerCase()));
 
 /** What is looked for is in the address, so that it can be sent. */
 function go(params: { find: string; namespace: string }): void {

@@ -28,6 +28,20 @@ describe('the fleet that a tab knows', () => {
     expect(namesIn(fleet)).toEqual(['web-2', 'web-9', 'web-10']);
   });
 
+  test('has cards by namespace and name, those of VMs of no owner last, however they come and go', () => {
+    const lone = aCard('', [], { id: 'none/default', kind: null });
+    const fleet = new Fleet();
+    for (const message of asMessages([lone, aCard('web', []), aCard('api', [])].map((card) => [card, []] as const)))
+      fleet.receive(message);
+    const ids = (): string[] => fleet.cards.map(({ id }) => id);
+    expect(ids()).toEqual(['pool/default/api', WEB, 'none/default']);
+    const added = aCard('db', [], { namespace: 'data' });
+    fleet.receive({ type: 'delta', seq: 2, cards: { set: [added], gone: ['pool/default/api'] } });
+    expect(ids()).toEqual(['pool/data/db', WEB, 'none/default']);
+    fleet.receive({ type: 'delta', seq: 3, cards: { set: [aCard('web', [], { ready: 7 })] } });
+    expect(fleet.cards[1]).toMatchObject({ id: WEB, ready: 7 });
+  });
+
   test('is the same after any changes as after a snapshot of what they lead to', () => {
     const change = fc.record({
       set: fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.constantFrom('R' as const, 'D' as const))),

@@ -34,6 +34,7 @@ export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateRe
 function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
   const { sentence, steps, paused, halted, failures, updated, replicas, end, requestedBy, reason } = rollout;
   if (end === 'Complete' && !isWhole && paused === null) return html``;
+  const done = `${updated} of ${counted(replicas, 'VM')}`;
   return html`${steps.length === 0 || end === 'Complete' ? nothing : stepsView(rollout)}
   ${
     sentence === ''
@@ -42,7 +43,7 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
           <span class="key ${toneOf(rollout)}">rollout</span>
           <span
             >${sentence}
-            ${end === null ? html`<small>${updated} of ${counted(replicas, 'VM')} updated</small>` : nothing}</span
+            ${end === null && !sentence.includes(done) ? html`<small>${done} updated</small>` : nothing}</span
           >
         </p>`
   }
@@ -110,7 +111,7 @@ function budgetView(
         >${Array.from({ length: Math.min(limit, 12) }, (_, index) => html`<i class=${index < useCount ? 'taken' : ''}></i>`)}</span
       >
       ${counted(useCount, 'VM')} down or being worked on; ${counted(limit, 'VM')} may be
-      <small>maxUnavailable ${maxUnavailable}</small>
+      <small>(maxUnavailable ${maxUnavailable})</small>
       ${
         shown.length === 0
           ? nothing

@@ -159,7 +159,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   [
     'waits for a node with room',
     (context) => context.say({ printableStatus: 'ErrorUnschedulable' }),
-    'it is no longer unhealthy',
+    'it waits (ErrorUnschedulable), and a new one would wait as well',
   ],
   [
     'was detached from its pool',

@@ -1,6 +1,6 @@
 import { REPLICAS_MANAGER } from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf, unknownKindOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
@@ -120,7 +120,7 @@ async function checkTemplate(
 export async function applyOne(accepted: Accepted, options: ApplyOptions): Promise<Applied> {
   const before = await readBefore(accepted, options);
   const { kind, object } = accepted;
-  if (before !== undefined) await handOver(options.kube, kind.resource, object.metadata as ObjectKey, CLIENT_SIDE);
+  if (before !== undefined) await handOver(options.kube, kind.resource, object.metadata, CLIENT_SIDE);
   return appliedTo(before, await applyOver(before, accepted, { ...options, dryRun: false }));
 }
 

@@ -12,16 +12,17 @@ export const CLIENT_SIDE: Handover = {
   but: ['metadata', 'annotations', 'kubectl.kubernetes.io/last-applied-configuration'],
 };
 
+const isClientSide = ({ manager, operation, subresource }: ManagedFields): boolean =>
+  manager === CLIENT_SIDE.from && operation === 'Update' && !subresource;
+
 /** Returns what an apply makes of `live` once it owns what `kubectl apply` has set; `after`: without that. */
 export function withoutClientSide(live: Stored | undefined, after: Stored, manifest: KubeObject): Stored {
   const entries = (live?.metadata.managedFields ?? []) as ManagedFields[];
-  const isClientSide = ({ manager, operation, subresource }: ManagedFields): boolean =>
-    manager === CLIENT_SIDE.from && operation === 'Update' && !subresource;
   const given = entries.find(isClientSide)?.fieldsV1['f:spec'];
   if (given === undefined) return after;
   const others = entries.filter((entry) => !isClientSide(entry) && entry.manager !== APPLY_MANAGER);
   const owned = others.map(({ fieldsV1 }) => fieldsV1['f:spec']);
-  return { ...after, spec: less((after as KubeObject).spec, (manifest as KubeObject).spec, given, owned) } as Stored;
+  return { ...after, spec: less(after['spec'], manifest['spec'], given, owned) };
 }
 
 /** `given`: the fields here that `kubectl apply` has set; `owned`: those that each other manager has. */

@@ -177,29 +177,29 @@ const REMARK =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; ' +
   'correct the existing errors to complete validation';
 
+const vmsIn = (namespace: string): string => `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`;
+const creates = (namespace: string, count: number): HttpRequest[] =>
+  Array.from({ length: count }, () => ({ method: 'POST', path: vmsIn(namespace) }));
+
+/** Begins writes and then a read on eight connections. The server answers none of them before `answer`. */
+async function unanswered(writes: HttpRequest[]): Promise<{ seen: string[]; answer: () => Promise<unknown> }> {
+  const seen: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const transport = await transportTo(
+    ({ method, url }, response) => {
+      seen.push(`${method} ${url}`);
+      void held.promise.then(() => response.end('{}'));
+    },
+    { connections: 8 },
+  );
+  const begun = writes.map((call) => transport.json(call));
+  await expect.poll(() => seen.length).toBeGreaterThan(5);
+  begun.push(transport.json({ method: 'GET', path: '/version' }));
+  await expect.poll(() => seen).toContain('GET /version');
+  return { seen, answer: () => (held.resolve(), Promise.all(begun)) };
+}
+
 describe('calls that a webhook holds up', () => {
-  const vmsIn = (namespace: string): string => `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`;
-  const creates = (namespace: string, count: number): HttpRequest[] =>
-    Array.from({ length: count }, () => ({ method: 'POST', path: vmsIn(namespace) }));
-
-  /** Begins writes and then a read on eight connections. The server answers none of them before `answer`. */
-  async function unanswered(writes: HttpRequest[]): Promise<{ seen: string[]; answer: () => Promise<unknown> }> {
-    const seen: string[] = [];
-    const held = Promise.withResolvers<void>();
-    const transport = await transportTo(
-      ({ method, url }, response) => {
-        seen.push(`${method} ${url}`);
-        void held.promise.then(() => response.end('{}'));
-      },
-      { connections: 8 },
-    );
-    const begun = writes.map((call) => transport.json(call));
-    await expect.poll(() => seen.length).toBeGreaterThan(5);
-    begun.push(transport.json({ method: 'GET', path: '/version' }));
-    await expect.poll(() => seen).toContain('GET /version');
-    return { seen, answer: () => (held.resolve(), Promise.all(begun)) };
-  }
-
   test('leave connections to writes to other kinds, to other namespaces, and to reads', async () => {
     const status = '/apis/drover.dev/v1alpha1/namespaces/slow/virtualmachinepools/web/status';
     const patches = Array.from({ length: 9 }, () => ({ method: 'PATCH', path: status }) as const);

@@ -22,6 +22,8 @@ export interface Shape {
   runStrategy?: string;
   /** A label of its VMIs, which their pods get as they are made. */
   tier?: string;
+  /** How long its VMs take to migrate; by default as the simulator has it. */
+  migrationMs?: number;
   /** How long the guest may take to shut down; by default as KubeVirt has it. */
   graceSeconds?: number;
 }
@@ -40,11 +42,13 @@ export function aTemplate({
   memory,
   runStrategy = 'Always',
   tier,
+  migrationMs,
   graceSeconds,
 }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
     'sim.drover.dev/stop-time': `${stopMs}ms`,
+    ...(migrationMs === undefined ? {} : { 'sim.drover.dev/migration-time': `${migrationMs}ms` }),
     ...(neverReady ? { 'sim.drover.dev/never-ready': 'true' } : {}),
     ...(failsToStart ? { 'sim.drover.dev/fail-starts': 'always' } : {}),
   };

@@ -42,6 +42,11 @@ export const stories: Stories = {
     }),
     options: { vmRolloutStrategy: 'Stage' },
   },
+  'live updates wait for the places that KubeVirt has for migrations': regular(
+    '12 VMs, maxUnavailable 12; B has 2 sockets; KubeVirt migrates at most 4 at once, for 5 min, half of the deadline',
+    { ...pool(), replicas: 12, maxUnavailable: 12, template: aTemplate({ ...small, migrationMs: 5 * MINUTE }) },
+    { ...small, migrationMs: 5 * MINUTE, sockets: 2 },
+  ),
   'pods that lack a label are made again by migrations': regular(
     '3 VMs, maxUnavailable 1, outdatedPods Migrate; B has another label',
     { ...pool(), updateStrategy: { proactive: { outdatedPods: 'Migrate' } } },

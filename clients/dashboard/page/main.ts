@@ -27,7 +27,9 @@ let shown = location.hash;
 function draw(): void {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
+    const focused = document.activeElement;
     const isLate = drawnInTime(() => void render(shell(page), root));
+    keepFocus(focused);
     const title = titleOf(page);
     if (document.title !== title) document.title = title;
     const sentence = news.of(page.client);
@@ -35,6 +37,12 @@ function draw(): void {
     arrive();
     if (isLate) draw();
   });
+}
+
+/** What had the focus may be gone with its card: a keyboard would begin anew, and a screen reader say nothing. */
+function keepFocus(before: Element | null): void {
+  if (before?.isConnected === false && document.activeElement === document.body)
+    document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
 }
 
 /** Another view begins at its heading, as another page would. */

@@ -6,10 +6,17 @@ import { ACTIONS } from '../pure/labels.ts';
 import type { Confirmation, Page } from '../state/page.ts';
 import { outlookView } from './drain-outlook.ts';
 
-/** Shows the dialog as soon as it is in the page; the browser keeps the focus in it, and gives it back. */
+let shown: HTMLDialogElement | undefined;
+
+/**
+ * Shows the dialog as soon as it is in the page, and closes it before it leaves that: the browser keeps the focus in it,
+ * and gives it back if it is closed.
+ */
 function open(element: Element | undefined): void {
   const dialog = element as HTMLDialogElement | undefined;
-  if (dialog !== undefined && !dialog.open) queueMicrotask(() => dialog.isConnected && dialog.showModal());
+  if (dialog === undefined) shown?.close();
+  else if (!dialog.open) queueMicrotask(() => dialog.isConnected && dialog.showModal());
+  shown = dialog;
 }
 
 /** The question before an action: what it will do, why, and for some the name, typed. */
@@ -54,7 +61,11 @@ export function confirmDialog(page: Page): TemplateResult {
         ${confirmation.refused === null ? nothing : html`<p class="note bad" role="alert">${confirmation.refused}</p>`}
         <footer>
           <button type="button" class="quiet" @click=${() => page.close()}>Cancel</button>
-          <button type="submit" class=${action.isTyped ? 'danger main' : 'main'} ?disabled=${confirmation.isSent}>
+          <button
+            type="submit"
+            class=${action.isTyped ? 'danger main' : 'main'}
+            aria-disabled=${confirmation.isSent ? 'true' : nothing}
+          >
             ${confirmation.isSent ? 'Asking…' : label}
           </button>
         </footer>

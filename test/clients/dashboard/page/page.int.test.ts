@@ -409,6 +409,28 @@ describe('a button', () => {
     await expect.poll(() => page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Promote web');
   });
 
+  test('has the focus again once its question is answered, or the heading has if it is gone', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page } = await opened(script, { hash: '#/pool/default/web' });
+    const focused = () => page.evaluate('document.activeElement.ariaLabel ?? document.activeElement.tagName');
+    const asking = async (answer: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Pause web' }).press('Enter');
+      await page.getByRole('dialog').getByRole('button', { name: answer }).press('Enter');
+      await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    };
+    await asking('Cancel');
+    await expect.poll(() => focused()).toBe('Pause web');
+    await asking('Pause');
+    await expect.poll(() => focused()).toBe('Pause web');
+    script.act = () => {
+      script.change({ cards: { gone: [WEB] } });
+      return { ok: true, sentence: 'done', notes: [] };
+    };
+    await asking('Pause');
+    await page.getByText('web is not there').waitFor();
+    await expect.poll(() => focused()).toBe('H1');
+  });
+
   test('that is not allowed is in reach, says why, and does nothing', async () => {
     const { page } = await opened(new Script(story, storyAnswers), { hash: '#/pool/data/db' });
     const button = page.getByRole('button', { name: 'Pause db', exact: true });

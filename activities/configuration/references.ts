@@ -1,10 +1,12 @@
 import type { Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims } from '../../api/resources.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
-import { formatMissing } from '../../decisions/template/needed-references.ts';
+import { formatBeingDeleted, formatMissing } from '../../decisions/template/needed-references.ts';
 import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
+import { disksOf } from '../../decisions/template/used-disks.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ActRefused, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ActRefused, ignoreUnseen, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 
 /** Looks whether Secrets and ConfigMaps are there, and reads nothing that they hold. */
 export class References {
@@ -37,11 +39,29 @@ export class References {
     return references.filter(({ kind, name }) => names.get(kind)?.has(name) === false);
   }
 
-  /** Refuses the restart of a VM that is ready, if something is missing without which it could not start again. */
+  /**
+   * Refuses the restart of a VM that is ready, if something is missing without which it could not start again; and that
+   * of any VM that would lose a disk by it.
+   */
   async refuseRestart({ spec }: Stored<VirtualMachine>, vmi: VmiView | undefined): Promise<void> {
-    if (vmi?.ready !== true) return;
-    const missing = await this.missing(vmi.namespace, requiredReferences(spec));
-    if (missing !== null) throw new ActRefused('ReferenceMissing', `not restarted: ${missing}`);
+    if (vmi === undefined) return;
+    const { namespace, ready } = vmi;
+    const missing = ready ? await this.missing(namespace, requiredReferences(spec)) : null;
+    const message = missing ?? (await this.claimsBeingDeleted(namespace, spec));
+    if (message !== null) throw new ActRefused('ReferenceMissing', `not restarted: ${message}`);
+  }
+
+  /**
+   * Returns which claims of a VM are being deleted, in words; null if none are. Kubernetes keeps them, with their data,
+   * only as long as a pod uses them, and KubeVirt would make empty disks in their place.
+   */
+  async claimsBeingDeleted(namespace: string, spec: VirtualMachine['spec']): Promise<string | null> {
+    const names = [...disksOf(spec)];
+    const claims = await Promise.all(
+      names.map((name) => ignoreUnseen(this.#client.getMetadata(PersistentVolumeClaims, { namespace, name }))),
+    );
+    const going = names.filter((_, index) => claims[index]?.metadata.deletionTimestamp !== undefined);
+    return going.length === 0 ? null : formatBeingDeleted(going);
   }
 
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {

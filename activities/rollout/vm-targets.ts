@@ -134,6 +134,12 @@ export class VmTargets {
     return references.missing(key.namespace, requiredReferences(spec));
   }
 
+  /** Returns which claims of this VM a restart would lose, in words; null if none. */
+  claimsBeingDeleted({ spec }: Stored<VirtualMachine>): Promise<string | null> {
+    const { references, key } = this.#in;
+    return references.claimsBeingDeleted(key.namespace, spec);
+  }
+
   /** Decides again what the VM needs to reach the template, by the pool's rules. */
   async needOf(pool: StoredPool, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
     const { cache, revisions, key, revision, template } = this.#in;

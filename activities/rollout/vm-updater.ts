@@ -223,7 +223,10 @@ export class VmUpdater {
     const replaces = item.act === 'replace';
     const after = replaces ? made : merged;
     const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before, after, made }) : null;
-    const message = disk ?? (replaces || restarts !== null ? await this.#targets.missing(after) : null);
+    const message =
+      disk ??
+      (replaces || restarts !== null ? await this.#targets.missing(after) : null) ??
+      (!replaces && restarts !== null ? await this.#targets.claimsBeingDeleted(before) : null);
     return message === null ? null : ownDeferred(item, message);
   }
 

@@ -8,6 +8,9 @@ export const LIVE_UPDATE_FEATURES =
   "KubeVirt no longer has liveUpdateFeatures: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 
+/** With the number of a VM (`-99999`), it is the name of a claim, of at most 253 characters. */
+const DISK_NAME_LENGTH = 253 - '-99999'.length;
+
 /**
  * A VirtualMachine's spec. Only the fields that every VM must have are checked; all others belong to KubeVirt and are
  * passed through unchanged.
@@ -23,7 +26,7 @@ const VmSpec = crossFieldRule(
     runStrategy: z.string().exactOptional(),
     liveUpdateFeatures: refused(LIVE_UPDATE_FEATURES).exactOptional(),
     dataVolumeTemplates: z
-      .array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) }))
+      .array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1).max(DISK_NAME_LENGTH) }) }))
       .exactOptional(),
   }),
   (spec) => (spec['running'] === undefined) !== (spec['runStrategy'] === undefined),

@@ -20,6 +20,12 @@ export function formatMissing(missing: readonly OwnReference[]): string {
   return `${kinds.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} missing`;
 }
 
-/** The same, and what follows for VMs that are yet to be created. */
+/** Says of these claims that a restart would lose them. */
+export const formatBeingDeleted = (claims: readonly string[]): string =>
+  claims.length === 1
+    ? `PersistentVolumeClaim ${claims[0]} is being deleted, and its data are lost when the VMI stops`
+    : `PersistentVolumeClaims ${formatNames(claims)} are being deleted, and their data are lost when the VMI stops`;
+
+/** Says which are missing, and what follows for VMs that are yet to be created. */
 export const waitingForMissing = (missing: readonly OwnReference[]): string =>
   `${formatMissing(missing)}: VMs that need ${missing.length === 1 ? 'it wait until it is' : 'them wait until they are'} there`;

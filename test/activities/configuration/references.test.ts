@@ -4,6 +4,7 @@ import { neededReferences, waitingForMissing } from '../../../decisions/template
 import { requiredReferences } from '../../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aPool } from '../../decisions/fixtures/fleets.ts';
@@ -52,6 +53,36 @@ test('a worker that may not read Secrets makes VMs without asking for each, and 
   expect(said).toBe('all there');
   expect(asked).toEqual(['secrets/user-3', 'secrets/net-3', 'configmaps/settings-3', 'configmaps/settings-3']);
   expect((await look([], ['secrets'])).said).toBe('ConfigMap settings-3 is missing');
+});
+
+test.each([
+  [[], 'restarted'],
+  [['root'], 'not restarted: PersistentVolumeClaim root is being deleted, and its data are lost when the VMI stops'],
+  [
+    ['root', 'iso'],
+    'not restarted: PersistentVolumeClaims iso, root are being deleted, and their data are lost when the VMI stops',
+  ],
+])('a VM whose claims %j are being deleted is %s', async (going, said) => {
+  const getMetadata = (_: object, { name }: { name: string }): Promise<object> => {
+    if (name === 'new') return Promise.reject(new KubeError(404, 'NotFound', ''));
+    return Promise.resolve({ metadata: going.includes(name) ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {} });
+  };
+  const references = new References({ getMetadata } as unknown as KubeClient);
+  const volumes = [
+    { name: 'root', dataVolume: { name: 'root' } },
+    { name: 'iso', persistentVolumeClaim: { claimName: 'iso' } },
+    { name: 'new', dataVolume: { name: 'new' } },
+  ];
+  const vm = { metadata: {}, spec: { template: { spec: { volumes } } } } as unknown as Parameters<
+    References['refuseRestart']
+  >[0];
+  const restart = references.refuseRestart(vm, { namespace: 'shop', ready: false } as unknown as VmiView);
+  expect(
+    await restart.then(
+      () => 'restarted',
+      ({ message }: Error) => message,
+    ),
+  ).toBe(said);
 });
 
 test('all missing objects of many are found by one list for each kind, and none of a kind that is hidden', async () => {

@@ -463,6 +463,12 @@ describe('a fault in a manifest', () => {
       { running: true, template: {}, dataVolumeTemplates: [{ metadata: {} }] },
       'spec.template.spec.dataVolumeTemplates[0].metadata.name: is missing: it must be text',
     ],
+    [
+      'a disk whose claim would have a name that is too long',
+      { running: true, template: {}, dataVolumeTemplates: [{ metadata: { name: 'd'.repeat(248) } }] },
+      'spec.template.spec.dataVolumeTemplates[0].metadata.name: must have at most 247 characters, found the text "' +
+        `${'d'.repeat(60)}…"`,
+    ],
   ])('%s in the VM template', (_, spec, message) => {
     expect(messagesOf(withFields({ template: { spec } }))).toEqual([message]);
   });

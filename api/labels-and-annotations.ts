@@ -50,8 +50,8 @@ export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 /** On a VM: with any value but "false", scale-in leaves the VM where it is. */
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 /**
- * KubeVirt's, on a VM: with "true" or "True", an admission policy (of its SSP operator, or of administrators) refuses any
- * deletion of the VM.
+ * KubeVirt's, on a VM: with "true" or "True", an admission policy (of its SSP operator, or of administrators) refuses
+ * any deletion of the VM.
  */
 export const DELETE_PROTECTION_LABEL = 'kubevirt.io/vm-delete-protection';
 

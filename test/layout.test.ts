@@ -198,6 +198,7 @@ test('another file uses each constant, function, class and type that a file expo
 const ON_DISKS = {
   create: ['activities/disks/spec-writer.ts'],
   delete: [
+    'activities/disks/check-deletion.ts',
     'activities/disks/keep-disks.ts',
     'activities/healing/unhealthy-vm-remover.ts',
     'activities/members/delete-member.ts',

@@ -1,10 +1,10 @@
 import type { DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } from './fleet.ts';
 
 /**
- * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First come a
- * `session`, a `heartbeat`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number, which is the `id` of the
- * event. After a short break, a client that sends `Last-Event-ID` gets only the deltas that it missed. A `snapshot`
- * replaces all that a client knows, whenever it comes.
+ * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First
+ * come a `session`, a `heartbeat`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number,
+ * which is the `id` of the event. After a short break, a client that sends `Last-Event-ID` gets only the deltas that
+ * it missed. A `snapshot` replaces all that a client knows, whenever it comes.
  */
 export type Message = Session | Snapshot | Cells | Delta | Synced | Heartbeat;
 

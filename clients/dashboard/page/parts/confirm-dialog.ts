@@ -9,8 +9,8 @@ import { outlookView } from './drain-outlook.ts';
 let shown: HTMLDialogElement | undefined;
 
 /**
- * Shows the dialog as soon as it is in the page, and closes it before it leaves that: the browser keeps the focus in it,
- * and gives it back if it is closed.
+ * Shows the dialog as soon as it is in the page, and closes it before it leaves that: the browser keeps the focus in
+ * it, and gives it back if it is closed.
  */
 function open(element: Element | undefined): void {
   const dialog = element as HTMLDialogElement | undefined;

@@ -51,7 +51,7 @@ const isSame = (one: unknown, other: unknown): boolean => canonical(one ?? null)
 
 const isDrive = (disk: unknown): boolean => field(disk, 'cdrom') !== undefined;
 
-/** KubeVirt's admission of a VMI refuses all others, one without a bus among them (`ValidateHotplugDiskConfiguration`). */
+/** KubeVirt refuses all others, such as one without a bus (`ValidateHotplugDiskConfiguration`). */
 function isPluggableDisk(disk: unknown): boolean {
   const bus = field(disk, 'disk', 'bus') ?? field(disk, 'lun', 'bus');
   if (bus === 'virtio') return field(disk, 'disk') !== undefined;

@@ -5,10 +5,10 @@ import { timestamp } from '../objects/conditions.ts';
 import type { Claim } from '../objects/kubevirt.ts';
 import { quantityToNumber } from '../objects/quantity.ts';
 import { isDeleting, isFinal } from '../objects/vmi.ts';
+import { claimsOf } from '../objects/volumes.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { claimsOf } from '../vm/volumes.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isStateOf, keepsState } from '../vmi/state-claim.ts';
 

@@ -10,6 +10,7 @@ import {
   isReady,
   VM_CONTROLLER_FINALIZER,
 } from '../objects/vmi.ts';
+import { claimsOf, dataVolumesOf } from '../objects/volumes.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { isSameTemplate } from '../vm/applied-template.ts';
@@ -19,7 +20,6 @@ import { planRollout } from '../vm/rollout.ts';
 import { backoffFactorOf } from '../vm/start-failure.ts';
 import type { StartRevisions } from '../vm/start-revisions.ts';
 import { vmStatus, type RestartRequired } from '../vm/status.ts';
-import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
 import { vmiOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
 
 interface Findings {

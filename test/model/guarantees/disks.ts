@@ -1,7 +1,7 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
-import { claimsOf } from '../../../simulator/vm/volumes.ts';
+import { claimsOf } from '../../../simulator/objects/volumes.ts';
 import { isDeletion, isGoing } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import { PoolCheck } from './check.ts';

@@ -1,4 +1,4 @@
-import type { VmiSpec, Volume } from '../objects/kubevirt.ts';
+import type { VmiSpec, Volume } from './kubevirt.ts';
 
 /** Returns the names of the claims that a VMI's volumes need. A DataVolume's claim has the DataVolume's name. */
 export function claimsOf(spec: VmiSpec): string[] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sourcesOf } from '../../../simulator/vm/volumes.ts';
+import { sourcesOf } from '../../../simulator/objects/volumes.ts';
 import { vmiSpec } from '../simulated.ts';
 
 const namesOf = (...volumes: object[]): string[] =>

@@ -76,12 +76,22 @@ test('an extra VM that no update needs', () =>
     await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
   }));
 
-test('a VM that was halted to leave a pool that wants as many again', () =>
+test('a VM that would be halted first, and runs as long as its deletion is refused', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
     const count = refusing(world, deletesVm);
     await world.people.changePool('web', { replicas: 1 });
+    await world.wait(MINUTE_MS);
+    if (vmsOf(world).some(isRemoved)) world.break('G25: a VM is halted although its deletion is refused');
+    await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 1);
+  }));
+
+test('a VM that was halted to leave a pool that wants as many again', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+    await world.people.changePool('web', { replicas: 1 });
     await world.until(() => vmsOf(world).some(isRemoved), MINUTE_MS);
+    const count = refusing(world, deletesVm);
     await world.people.changePool('web', { replicas: 2 });
     const isDone = (): boolean => statusOf(world)?.readyReplicas === 2 && !vmsOf(world).some(isRemoved);
     await triedWithDelays(world, count, 'FailedDelete', isDone);
@@ -92,8 +102,9 @@ test('an unhealthy VM that leaves with its disks kept', () =>
     const autohealing = { startupFailureThreshold: 1, maxUnhealthy: '100%', preserveStorage: true };
     await begun(world, { replicas: 3, autohealing, template: aTemplate({ disk: 'root' }) });
     const uid = world.vm('web-2')!.metadata.uid;
-    const count = refusing(world, deletesVm);
     crashLoop(world, 'web-2');
+    await world.until(() => vmsOf(world).some(isRemoved), MINUTE_MS);
+    const count = refusing(world, deletesVm);
     const isDone = (): boolean => vmsOf(world).every(({ metadata }) => metadata.uid !== uid);
     await triedWithDelays(world, count, 'FailedDelete', isDone);
   }));

@@ -28,6 +28,7 @@ export interface Preconditions {
   uid?: string;
   resourceVersion?: string;
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  dryRun?: boolean;
 }
 
 /** Kinds whose status is a subresource. */
@@ -157,7 +158,7 @@ export class ApiServer {
   delete(
     resource: Resource,
     key: { namespace?: string | undefined; name: string },
-    { uid, resourceVersion, propagationPolicy = 'Background' }: Preconditions = {},
+    { uid, resourceVersion, propagationPolicy = 'Background', dryRun }: Preconditions = {},
   ): Stored {
     const before = this.get(resource, key);
     if (uid !== undefined && uid !== before.metadata.uid)
@@ -168,6 +169,7 @@ export class ApiServer {
       );
     if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
       throw new KubeError(409, 'Conflict', 'Precondition failed: ResourceVersion');
+    if (dryRun === true) return before;
     const extra =
       propagationPolicy === 'Orphan' ? ['orphan'] : propagationPolicy === 'Foreground' ? ['foregroundDeletion'] : [];
     const finalizers = [...new Set([...(before.metadata.finalizers ?? []), ...extra])];

@@ -6,11 +6,10 @@ import { spawnReaped } from '../reaped.ts';
 
 const MAIN = new URL('../../workers/main.ts', import.meta.url).pathname;
 
-const startWorker = (env: NodeJS.ProcessEnv, options: { uid?: number } = {}) =>
+const startWorker = (env: NodeJS.ProcessEnv) =>
   spawnReaped(process.execPath, [MAIN], {
     env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
-    ...options,
   });
 
 /** Accepts connections and says nothing, as a frozen server does. */
@@ -39,12 +38,4 @@ test('a worker without the workflows that it is to run ends at its start', async
     code: 1,
     stderr: expect.stringContaining("DROVER_WORKFLOW_BUNDLE=/nonexistent/workflows.js: can't be read: no such file"),
   });
-});
-
-test.runIf(process.getuid?.() === 0)('a worker starts for a user without a home', async () => {
-  const address = await frozenServer();
-  const worker = startWorker({ HOME: undefined, TEMPORAL_ADDRESS: address }, { uid: 54_321 });
-  await follow(worker.stderr!)(`Temporal at ${address} does not answer`);
-  worker.kill('SIGTERM');
-  await once(worker, 'close');
 });

@@ -5,7 +5,7 @@ import type { Node } from '../../../../decisions/from-object/node.ts';
 import { TestDrain } from '../../../integration/drain/drains.ts';
 import { aFleet } from '../../../integration/fleet.ts';
 import { userWith } from '../../../integration/operations/operations.ts';
-import { aBrowser, axeFindings } from './fixture/browser.ts';
+import { aBrowser, untilAccessible } from './fixture/browser.ts';
 import { aDashboard, openedAt, press, REASON, resultOf, show } from './fixture/dashboards.ts';
 
 const fleet = aFleet();
@@ -41,7 +41,7 @@ test('a node is drained after its name was typed and what will happen was said, 
   await page.getByRole('button', { name: `Drain ${node}`, exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('is moved within the budget of its pool').first().waitFor();
-  await expect.poll(() => axeFindings(page)).toEqual([]);
+  await untilAccessible(page);
   await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
   // Without the name, the browser asks for it.
   expect((await nodeNamed(node)).spec?.unschedulable).toBeUndefined();
@@ -51,7 +51,7 @@ test('a node is drained after its name was typed and what will happen was said, 
   await page.getByText(`node, drained: ${REASON}`).waitFor();
   await drain.left('web', 3, node);
   await page.getByText('No VM is on it.').waitFor();
-  await expect.poll(() => axeFindings(page)).toEqual([]);
+  await untilAccessible(page);
   await page.getByRole('button', { name: `Cancel drain ${node}`, exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel drain', exact: true }).click();
   await expect.poll(() => resultOf(page)).toContain('uncordoned');

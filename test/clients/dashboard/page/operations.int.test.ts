@@ -6,7 +6,7 @@ import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
 import { NEW, OLD, TypedVms } from '../../../integration/machine-types/machine-types.ts';
 import { nowhere } from '../../drover.ts';
 import { droverHere } from '../../in-process.ts';
-import { aBrowser, axeFindings } from './fixture/browser.ts';
+import { aBrowser, untilAccessible } from './fixture/browser.ts';
 import { aDashboard, openedAt, show } from './fixture/dashboards.ts';
 
 const fleet = aFleet();
@@ -42,7 +42,7 @@ test('the page of an operation has its log, VM by VM, as the command has it, and
     ...fleet().stack.env,
   });
   expect(stdout).toMatch(/restart .*web-1.*Restarted/);
-  await expect.poll(() => axeFindings(page)).toEqual([]);
+  await untilAccessible(page);
   const field = page.getByRole('searchbox', { name: 'Find in the log' });
   await field.fill('web-2');
   await field.press('Enter');
@@ -63,5 +63,5 @@ test('the page of a change of machine types has the report of the command as wel
   await until(async () =>
     expect((await rows(page)).some((row) => row.includes(OLD) && row.includes('Done'))).toBe(true),
   );
-  await expect.poll(() => axeFindings(page)).toEqual([]);
+  await untilAccessible(page);
 });

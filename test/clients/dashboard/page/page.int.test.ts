@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { waitFor } from '../../../wait-for.ts';
-import { aBrowser, aContext, axeFindings, textIn } from './fixture/browser.ts';
+import { aBrowser, aContext, axeFindings, textIn, untilAccessible } from './fixture/browser.ts';
 import { aCard, asMessages, aSession, cellsOf, may, minutes } from './fixture/fleets.ts';
 import { Script, servePage } from './fixture/page-server.ts';
 import { needOf, story, storyAnswers } from './fixture/story.ts';
@@ -324,7 +324,7 @@ describe('each view', () => {
     const { page } = await opened(new Script(story, storyAnswers), { hash: '#/node/node-1' });
     await page.getByRole('button', { name: 'Drain node-1', exact: true }).click();
     await page.getByRole('dialog').getByText('needs a person').waitFor();
-    await expect.poll(() => axeFindings(page)).toEqual([]);
+    await untilAccessible(page);
   });
 
   test('pages through many VMs, and shows the same as a table', async () => {

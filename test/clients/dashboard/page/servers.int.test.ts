@@ -47,6 +47,8 @@ test('the rollout that waits is the first thing on the page, and its button lets
   const [handled] = (await fleet().pool(namespace, 'web'))!.status!.rollout!.handledRequests!;
   expect(handled).toMatchObject({ action: 'promote', reason: 'it runs well', outcome: 'Done' });
 
+  // While VMs go from one row to the other, the square under the pointer may be another's.
+  await expect.poll(() => rows.count()).toBe(1);
   await page.getByRole('gridcell', { name: /^web-1:/ }).click();
   await page.getByRole('heading', { level: 1, name: 'web-1' }).waitFor();
   await page.getByText('Running').first().waitFor();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defaultCache } from './dev/paths.ts';
+import { POLL } from './test/poll.ts';
 
 /** Files that take the longest begin first, or the end would wait for them. */
 const LONG = [
@@ -103,8 +104,7 @@ export default defineConfig({
           maxWorkers: 5,
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          // What a page shows comes after what it was sent: tests read it until it is there.
-          expect: { poll: { interval: 50, timeout: 30_000 } },
+          expect: { poll: POLL },
         },
       },
     ],

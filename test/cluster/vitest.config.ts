@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { POLL } from '../poll.ts';
 import { integrationTests } from './files.ts';
 
 /**
@@ -15,5 +16,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 900_000,
     hookTimeout: 300_000,
+    expect: { poll: POLL },
   },
 });

@@ -61,9 +61,6 @@ export const DELETE_PROTECTION_LABEL = 'kubevirt.io/vm-delete-protection';
  */
 export const CORRECT_DRIFT_ANNOTATION = `${GROUP}/correct-drift`;
 
-/** On an object that a traced command has written: the trace that what follows belongs to, as W3C's `traceparent`. */
-export const TRACEPARENT_ANNOTATION = `${GROUP}/traceparent`;
-
 /** On an operation: the name of the schedule that has made it. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
 

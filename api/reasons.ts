@@ -195,8 +195,9 @@ export const EVENT_REASONS = {
   HealingResumed: 'VMs are replaced again',
   WaitingForApproval: 'a rollout has come to a step that waits for `drover rollout promote`',
   RolloutHalted: 'a rollout has halted, or goes back, because too many VMs or the check of a step have failed',
-  BudgetFull: 'for an hour, a rollout or a drain has waited for the disruption budget, and nothing frees it',
-  NotificationDropped: 'a receiver of notifications was not told something in time',
+  BudgetFull: 'a rollout waits for the disruption budget, which VMs use up that are down for other reasons',
+  DrainStuck: 'VMs may never leave a node that is drained',
+  Stalled: 'a pool does not continue before a user corrects something',
 } as const satisfies Record<string, string>;
 
 export type EventReason = keyof typeof EVENT_REASONS;

@@ -1,6 +1,6 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { FIELD_MANAGER, GROUP, TRACEPARENT_ANNOTATION } from '../api/labels-and-annotations.ts';
-import type { KubeList, KubeObject, New, ObjectMeta, Stored } from '../api/objects.ts';
+import { FIELD_MANAGER } from '../api/labels-and-annotations.ts';
+import type { KubeList, KubeObject, New, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import { loadKubeConfig, type KubeConfigChoice } from './config.ts';
 import type { Impersonated } from './lib/impersonation.ts';
@@ -60,8 +60,6 @@ const PATCH_CONTENT_TYPE: Record<PatchType, string> = {
 
 interface KubeClientOptions extends TransportOptions {
   fieldManager?: string;
-  /** Noted on each object of drover's own kinds that is written: the trace that what follows belongs to. */
-  traceparent?: string | undefined;
 }
 
 const PAGE = 500;
@@ -178,7 +176,7 @@ export class KubeClient {
     const { strict, ...write } = options;
     const { namespace, name } = object.metadata;
     const at = write.subresource === undefined ? { namespace } : { namespace, name };
-    const body = this.#withTraceparent(resource, typed(resource, object), write.dryRun);
+    const body = typed(resource, object);
     return this.#write({ method: 'POST', body }, resource, at, write, strict === true ? '&fieldValidation=Strict' : '');
   }
 
@@ -196,10 +194,9 @@ export class KubeClient {
   ): Promise<Stored<T>> {
     const { force, ...write } = options;
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
-    const isWhole = type !== 'json' && write.subresource === undefined;
     const request = {
       method: 'PATCH',
-      body: isWhole ? this.#withTraceparent(resource, body as Partial<KubeObject>, write.dryRun) : body,
+      body,
       contentType: PATCH_CONTENT_TYPE[type],
     } as const;
     return this.#write(request, resource, key, write, force === true ? '&force=true' : '');
@@ -263,19 +260,6 @@ export class KubeClient {
 
   close(): Promise<void> {
     return this.#transport.close();
-  }
-
-  /** Returns the object to write, annotated with the trace of the writer. */
-  #withTraceparent<T extends { metadata?: Pick<ObjectMeta, 'annotations'> }>(
-    resource: Resource,
-    object: T,
-    isDryRun = false,
-  ): T {
-    const { traceparent } = this.#options;
-    if (traceparent === undefined || isDryRun || resource.group !== GROUP) return object;
-    const { metadata } = object;
-    const annotations = { ...metadata?.annotations, [TRACEPARENT_ANNOTATION]: traceparent };
-    return { ...object, metadata: { ...metadata, annotations } };
   }
 
   #write<T>(

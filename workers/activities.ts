@@ -7,8 +7,6 @@ import { callSignal } from '../activities/lib/current-attempt.ts';
 import type { OnPlanned } from '../activities/lib/planned.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
-import { createNotificationActivities } from '../activities/notifications/notifications.ts';
-import { postByHttp } from '../activities/notifications/post.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
@@ -20,12 +18,10 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
 import { createWatchActivities, type WatchActivityOptions } from '../activities/watch/watch.ts';
-import type { Receiver } from '../api/notifications/receivers.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { runControl } from './operations/run-control.ts';
-import type { FollowedTraces } from './tracing/follow-traces.ts';
 import { childSignals, signalsOf } from './watch/workflow-signals.ts';
 
 interface ActivitiesOptions {
@@ -33,9 +29,6 @@ interface ActivitiesOptions {
   client: KubeClient;
   cache: ClusterCache;
   metrics: Metrics;
-  /** The receivers of notifications. */
-  receivers: () => readonly Receiver[];
-  tracing: FollowedTraces | undefined;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
@@ -44,7 +37,7 @@ interface ActivitiesOptions {
  * Creates all activities, by the task queue that serves them: activities that act, activities that only wait, and the
  * watch.
  */
-export function createActivities({ config, client, cache, metrics, receivers, tracing, stopping }: ActivitiesOptions) {
+export function createActivities({ config, client, cache, metrics, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const ended = client.endedBy(callSignal);
   const common = {
@@ -67,16 +60,9 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
     onPatched: (count) => metrics.machineTypesPatched.inc(count),
     onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
   });
-  const { deliver, tryReceivers, ...notifications } = createNotificationActivities({
-    ...common,
-    cluster: config.cluster,
-    receivers,
-    post: postByHttp(),
-    onNotified: (receiver, outcome, count) => metrics.notifications.inc({ receiver, outcome }, count),
-  });
   const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void =>
     metrics.healingReplacements.inc({ namespace, pool });
-  const measured = measures(metrics, tracing);
+  const measured = measures(metrics);
   return {
     working: withFailures({
       ...createPoolActivities({ ...common, burst, onPlanned: measured.planned }),
@@ -87,7 +73,6 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
       ...createHealActivities({ ...common, onReplaced }),
       ...operations,
       ...createScheduleActivities(common),
-      ...notifications,
       ...machineTypes,
       ...power,
     }),
@@ -97,8 +82,6 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
       changePower,
       followTransition,
       followOperation,
-      deliver,
-      tryReceivers,
     }),
     watching: withWaitFailures(
       createWatchActivities({
@@ -115,8 +98,8 @@ export function createActivities({ config, client, cache, metrics, receivers, tr
   };
 }
 
-/** What activities tell of themselves, in metrics and traces. */
-function measures(metrics: Metrics, tracing: FollowedTraces | undefined) {
+/** What activities say of themselves in metrics. */
+function measures(metrics: Metrics) {
   return {
     planned: (({ kind, namespace, name, seconds, isFailed }) => {
       metrics.planSeconds.observe({ kind }, seconds);
@@ -124,8 +107,7 @@ function measures(metrics: Metrics, tracing: FollowedTraces | undefined) {
       if (kind === 'VirtualMachinePool') metrics.failedPlans.inc({ namespace, pool: name });
       else metrics.failedSetPlans.inc({ namespace, kind, set: name });
     }) satisfies OnPlanned,
-    signalled: (({ kind, key, seconds }) => {
-      if (kind !== 'notice') tracing?.signalled({ kind, key, seconds });
+    signalled: (({ kind, seconds }) => {
       metrics.lastSignal.setToCurrentTime();
       if (seconds !== undefined) metrics.signalDelay.observe({ kind }, seconds);
     }) satisfies WatchActivityOptions['onSignalled'],

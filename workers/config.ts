@@ -28,8 +28,6 @@ export interface WorkerConfig {
   health: { address: string; port: number } | null;
   /** What serves the metrics of Temporal's SDK, such as task latency; null if they are not served. */
   temporalMetrics: { address: string; port: number } | null;
-  /** Path of the file with the receivers of notifications; null if there are none. */
-  webhooks: string | null;
   /** Path of the `workflows.js` that `deploy/build.ts` wrote; null if the worker bundles the workflows at startup. */
   workflowBundle: string | null;
   /** URLs that checks of rollouts may ask, and all below these. */
@@ -72,7 +70,6 @@ export function configOf(gathered: Gathered): WorkerConfig {
     cachedWorkflows: whole('worker.cachedWorkflows'),
     health: port === null ? null : { address, port: Number(port) },
     temporalMetrics: metricsPort === null ? null : { address, port: Number(metricsPort) },
-    webhooks: text('worker.webhooks'),
     workflowBundle: text('worker.workflowBundle'),
     checkAddresses: list('worker.checkAddresses') ?? [],
     dataConverter: text('dataConverter'),

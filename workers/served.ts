@@ -3,7 +3,6 @@ import { Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/current-attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
-import type { Receiver } from '../api/notifications/receivers.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import type { KubeConfigChoice } from '../kubernetes/config.ts';
 import packageJson from '../package.json' with { type: 'json' };
@@ -18,9 +17,6 @@ import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { refuseDelegated } from './refuse-delegated.ts';
 import { Serving } from './serving.ts';
-import { followTraces } from './tracing/follow-traces.ts';
-import { both, tracedRequests } from './tracing/traced-requests.ts';
-import type { Tracer } from './tracing/tracing.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { isRefusal, keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
 import { untilTemporalRestored } from './watch/temporal-restored.ts';
@@ -39,17 +35,12 @@ export interface Surroundings {
   kube: KubeConfigChoice;
   logger: Logger;
   metrics: Metrics;
-  receivers: () => readonly Receiver[];
-  /** Undefined if tracing is off. */
-  tracer: Tracer | undefined;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
 }
 
 /** How the process reaches Temporal, and what it runs there. */
 export interface TemporalOptions extends Pick<WorkerOptions, 'dataConverter'> {
-  /** Of activities; undefined without. */
-  interceptors?: WorkerOptions['interceptors'];
   connection: TemporalConnection;
   workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
 }
@@ -68,7 +59,7 @@ export class Served {
   #serving: Serving | undefined;
 
   constructor(surroundings: Surroundings, namespace?: string) {
-    const { config, kube, metrics, tracer } = surroundings;
+    const { config, kube, metrics } = surroundings;
     this.#in = surroundings;
     this.namespace = namespace;
     this.#cluster = namespace === undefined ? config.cluster : workersOf(config.cluster, namespace);
@@ -79,7 +70,7 @@ export class Served {
         if (this.#cache !== undefined) refuseDelegated(this.#cache, path);
         return ensureCurrentAttempt();
       },
-      onRequest: tracer === undefined ? metrics.requests.began : both(metrics.requests.began, tracedRequests),
+      onRequest: metrics.requests.began,
     });
   }
 
@@ -132,7 +123,7 @@ export class Served {
 
   /** Throws what `isRefusal` tells once it is no longer for these workers to serve. */
   async #serve(temporal: TemporalOptions, watched: KeepWatchOptions & { logger: Logger }, uid: string): Promise<void> {
-    const { config, logger, metrics, receivers, tracer } = this.#in;
+    const { config, logger, metrics } = this.#in;
     const ending = new AbortController();
     const stop = AbortSignal.any([this.#in.stop, ending.signal]);
     const client = this.#client;
@@ -142,19 +133,16 @@ export class Served {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
       const served = { ...config, cluster: this.#cluster };
-      const tracing = tracer && followTraces(tracer, cache, this.#cluster);
       const activities = createActivities({
         config: served,
         client,
         cache,
         metrics,
-        receivers,
-        tracing,
         stopping: stop,
       });
       const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
       this.#serving = new Serving({
-        create: () => createWorkers(served, { ...temporal, interceptors: tracing?.interceptors }, activities),
+        create: () => createWorkers(served, temporal, activities),
         cache,
         stop,
         onServing: () => this.#sayReady(cache),
@@ -199,7 +187,6 @@ function createWorkers(
 ): Promise<Worker>[] {
   const common = {
     ...clientOptions(temporal),
-    ...(temporal.interceptors === undefined ? {} : { interceptors: temporal.interceptors }),
     shutdownGraceTime: GRACE,
     maxHeartbeatThrottleInterval: '3s',
     // What another release has written, and this one can't continue, begins anew from the objects in Kubernetes.

@@ -13,10 +13,8 @@ import { healthOf } from './health/health-of.ts';
 import { serveHealth } from './health/health.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
-import { openReceivers } from './notifications/receivers-file.ts';
 import { Served } from './served.ts';
 import { warnOfChanges } from './settings/warn-of-changes.ts';
-import { openTracer } from './tracing/tracing.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 const LEFT_MS = 1_000;
@@ -37,9 +35,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   endByForce({ stop, logger });
   if (config.settingsFile !== undefined) warnOfChanges(config.settingsFile, logger, stop);
   const metrics = createMetrics();
-  const receivers = openReceivers(config.webhooks, logger);
-  const tracer = await openTracer('drover-worker');
-  const surroundings = { config, kube, logger, metrics, receivers, tracer, stop };
+  const surroundings = { config, kube, logger, metrics, stop };
   const all = (config.namespaces ?? [undefined]).map((namespace) => new Served(surroundings, namespace));
   const drain = (): void => {
     for (const one of all) one.drain();
@@ -68,7 +64,6 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   } finally {
     await connection?.close();
     await Promise.all(all.map((one) => one.close()));
-    await tracer?.close();
     server?.close();
     // An attempt to connect can't be ended, and would keep the process for half a minute.
     setTimeout(() => process.exit(), LEFT_MS).unref();

@@ -1,7 +1,6 @@
 /** The workflow types that drover's workers serve. */
 export { healVm } from './healing/heal-vm.ts';
 export { machineTypeTransition } from './machine-types/machine-type-transition.ts';
-export { notifications } from './notifications/notifications.ts';
 export { operation } from './operations/operation.ts';
 export { pool } from './pool/pool.ts';
 export { vmiReplicaSet, replicaSet } from './replica-sets/replica-set.ts';

@@ -18,7 +18,6 @@ import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { lookForLostChildren, type ChildSignals } from './lost-children.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { leastPlanIntervalMs } from './plan-interval.ts';
-import { watchedNotices } from './watched-notices.ts';
 import { watchedOperations, watchedSchedules } from './watched-operations.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
@@ -140,8 +139,8 @@ function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
     };
   };
   const owners = (Object.keys(OWNER_KINDS) as VmOwnerKind[]).map(watched);
-  const ofObjects = [...owners, watchedOperations(cache), watchedSchedules(cache)];
-  return [...ofObjects.map((watched) => besidesClaimed(watched, cache)), watchedNotices(cache)];
+  const all = [...owners, watchedOperations(cache), watchedSchedules(cache)];
+  return all.map((watched) => besidesClaimed(watched, cache));
 }
 
 /** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */
@@ -182,7 +181,7 @@ async function eachInTurn(keys: readonly string[], act: (key: string) => unknown
 
 /** Signals the workflows of one kind of owner. */
 function follow(
-  { what, all, exists, affected, leastMs, due = () => [], isUnsettled, versions }: Watched,
+  { what, all, exists, affected, leastMs, isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
   { signalsOf, onFailure, onSignalled }: Pick<WatchActivityOptions, 'signalsOf' | 'onFailure' | 'onSignalled'>,
@@ -231,7 +230,7 @@ function follow(
         else notifications.for(key);
       }
     },
-    tryAgain: () => notifyAll([...failed, ...due()]),
+    tryAgain: () => notifyAll(failed),
     resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
     findUnmanaged: () => void findUnmanaged(),
     stop: () => {

@@ -3,7 +3,7 @@ import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
 
-/** Tells the workflow of an object, or of notifications, by its key as `Watched` has it. */
+/** Tells the workflow of an object by its key as `Watched` has it. */
 type Notify = (
   client: Client,
   object: { cluster: string; key: string },
@@ -22,15 +22,13 @@ export interface Signals {
 
 /** Objects of one kind, by `namespace/name`, or by `operationKey`. */
 export interface Watched {
-  what: OwnerKind['noun'] | 'operation' | 'schedule' | 'notice';
+  what: OwnerKind['noun'] | 'operation' | 'schedule';
   all: () => string[];
   exists: (key: string) => boolean;
   /** Those that a change concerns. */
   affected: (change: CacheChange) => string[];
   /** The least time between two signals of it, in milliseconds. */
   leastMs: (key: string) => number;
-  /** The ones that have changed since the last call merely because time has passed. */
-  due?: () => string[];
   /** Whether its workflow would have something to do now. */
   isUnsettled: (key: string) => boolean;
   /** The resource versions that the plan triggered by a signal must have observed. */

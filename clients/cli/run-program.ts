@@ -1,7 +1,6 @@
 import { CommanderError, type Command } from 'commander';
 import { FailureBesides, linesOf, UsageError } from './failure.ts';
 import { printNote, plain } from './print.ts';
-import { traced } from './traced-command.ts';
 
 /** As in kubectl, a flag whose value is optional takes it only after `=`: the next word is never its value. */
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
@@ -41,25 +40,12 @@ export async function runProgram(program: Command, args: string[]): Promise<void
 export async function runLine(program: Command, args: string[]): Promise<number> {
   try {
     const expanded = args.map((arg) => ALONE[arg] ?? arg);
-    await traced(commandOf(program, expanded), () => program.parseAsync(expanded, { from: 'user' }));
+    await program.parseAsync(expanded, { from: 'user' });
     return 0;
   } catch (error) {
     report(error);
     return exitCodeOf(error);
   }
-}
-
-/** Returns the words of the command in a command line, such as `pool` and `scale`. */
-function commandOf(program: Command, args: readonly string[]): string[] {
-  const found: string[] = [];
-  let command = program;
-  for (const arg of args) {
-    const next = command.commands.find((one) => one.name() === arg);
-    if (next === undefined) continue;
-    found.push(arg);
-    command = next;
-  }
-  return found;
 }
 
 function report(error: unknown): void {

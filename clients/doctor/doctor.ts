@@ -6,11 +6,8 @@ import type { Finding, Outcome } from './finding.ts';
 import type { WorkerAccount } from './rights.ts';
 
 /** Prints what each check has found. Throws `Failure` if one has failed. */
-export const doctor: Work<{ worker: WorkerAccount; output?: DataFormat; send?: boolean }> = async (
-  session,
-  { worker, output, send },
-) => {
-  const findings = await examine(session, worker, send);
+export const doctor: Work<{ worker: WorkerAccount; output?: DataFormat }> = async (session, { worker, output }) => {
+  const findings = await examine(session, worker);
   if (output === undefined) print(table(HEADERS, findingRows(findings)));
   else await printData({ items: findings }, output);
   if (findings.some(({ outcome }) => outcome === 'Failed')) throw new Failure(summaryOf(findings));

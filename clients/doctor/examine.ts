@@ -5,18 +5,16 @@ import { lookAtApiServer, lookAtClock } from './api-server.ts';
 import { lookAtDefinitions, lookAtPolicies } from './definitions.ts';
 import { carryOut, failed, findingsOf, unknown, type Check, type Finding } from './finding.ts';
 import { lookAtCdi, lookAtKubeVirt, lookAtSubresources } from './kubevirt.ts';
-import { lookAtNotifications } from './notifications.ts';
 import { lookAtUser, lookAtWorkerRights, type WorkerAccount } from './rights.ts';
 import { lookAtDoor, lookAtSearchAttributes, lookAtTemporal, lookAtWatch } from './temporal.ts';
 import { lookAtNamespaces, lookAtWorkers } from './workers.ts';
 
 /**
  * Looks at everything that drover needs, and yields what each check has found, in a fixed order. Changes nothing. If a
- * server does not answer, what only that server could tell is unknown. `send`: have workers send each receiver of
- * notifications an event.
+ * server does not answer, what only that server could tell is unknown.
  */
-export async function examine(session: Session, worker: WorkerAccount, send = false): Promise<Finding[]> {
-  const [ofCluster, ofTemporal] = await Promise.all([examineCluster(session, worker), examineTemporal(session, send)]);
+export async function examine(session: Session, worker: WorkerAccount): Promise<Finding[]> {
+  const [ofCluster, ofTemporal] = await Promise.all([examineCluster(session, worker), examineTemporal(session)]);
   return [...ofCluster, ...ofTemporal];
 }
 
@@ -50,7 +48,7 @@ async function examineCluster(session: Session, worker: WorkerAccount): Promise<
 
 const CLOCK = { name: 'Clock' };
 
-async function examineTemporal(session: Session, send: boolean): Promise<Finding[]> {
+async function examineTemporal(session: Session): Promise<Finding[]> {
   const first = await reach('Temporal', 'start it, or give its address with --address or TEMPORAL_ADDRESS', () =>
     lookAtTemporal(session),
   );
@@ -59,7 +57,6 @@ async function examineTemporal(session: Session, send: boolean): Promise<Finding
     { name: 'Search attributes', look: async () => lookAtSearchAttributes(await session.temporal()) },
     { name: 'Watch', look: () => lookAtWatch(session) },
     { name: 'Workers', look: () => lookAtWorkers(session) },
-    { name: 'Notifications', look: () => lookAtNotifications(session, send) },
   ];
   if (first.some(({ outcome }) => outcome === 'Failed')) return [...first, ...skipped(checks, 'Temporal')];
   return [...first, ...(await Promise.all(checks.map(carryOut))).flat()];

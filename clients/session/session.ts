@@ -5,8 +5,6 @@ import type { Command } from 'commander';
 import type { RunningStack } from '../../dev/find-stack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Impersonated } from '../../kubernetes/lib/impersonation.ts';
-import { tracedRequests } from '../../workers/tracing/traced-requests.ts';
-import { spanUnderWay } from '../../workers/tracing/tracing.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { printNote } from '../cli/print.ts';
@@ -215,10 +213,8 @@ export class Session {
     const config = loadKubeConfig({ kubeconfig, context: this.context });
     const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
     const choice = { kubeconfig, context: config.getCurrentContext() };
-    const traceparent = spanUnderWay()?.traceparent;
-    const traces = traceparent === undefined ? {} : { traceparent, onRequest: tracedRequests };
     const impersonate = this.#impersonate;
-    return { client: KubeClient.of(choice, { userAgent: 'drover-cli', impersonate, ...traces }), namespace };
+    return { client: KubeClient.of(choice, { userAgent: 'drover-cli', impersonate }), namespace };
   }
 
   async #openTemporal(): Promise<Temporal> {

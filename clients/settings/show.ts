@@ -12,7 +12,7 @@ interface Shown {
 }
 
 /** Variables of others that drover heeds. */
-const OTHERS = /^(TEMPORAL|OTEL)_|^(HTTPS?|NO|ALL)_PROXY$/i;
+const OTHERS = /^TEMPORAL_|^(HTTPS?|NO|ALL)_PROXY$/i;
 /** What the names of variables with a secret in them say; files with secrets are told by their paths. */
 const SECRET = /(KEY|TOKEN|SECRET|PASSWORD|HEADERS|_AUTH|_DATA|_META_\w+)$/i;
 

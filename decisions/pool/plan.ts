@@ -11,6 +11,7 @@ import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
+import { noticeEvents, poolNotices } from '../notices/notices.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import { openFailures, withoutDelayed, type Backoffs, type Failure } from '../owners/failures.ts';
@@ -100,7 +101,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     steps,
     failures,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    ...answersIn(context, decided),
+    ...eventsOf(context, decided, status),
     phase: phaseOf(context, decided),
     counts: countsOf(context, status),
     ...(scaling.blocked === null ? {} : { blocked: scaling.blocked.message }),
@@ -111,15 +112,18 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   };
 }
 
-/** Events about the requests of users that this plan answers; none if there are none. */
-function answersIn(
-  { pool: { status }, membership }: PoolContext,
+/** Events about what the new status says, and about the requests of users that this plan answers. */
+function eventsOf(
+  { pool, membership, now }: PoolContext,
   { rollout, healing }: Pick<Decided, 'rollout' | 'healing'>,
+  planned: PoolStatus,
 ): Pick<PoolPlan, 'events'> {
+  const { status } = pool;
   const events = [
     ...requestEvents('rollout', status?.rollout?.handledRequests, rollout.state.handledRequests),
     ...requestEvents('healing', status?.healing?.handledRequests, healing.state.handledRequests),
     ...requestEvents('membership', status?.membership?.handledRequests, membership.handledRequests),
+    ...noticeEvents(poolNotices(pool), poolNotices({ ...pool, status: planned }), now),
   ];
   return events.length === 0 ? {} : { events };
 }

@@ -11,7 +11,7 @@ const labels = (what: string) => z.record(z.string(), z.string()).default({}).de
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Variables that the image or other values set. */
-const SET_OTHERWISE = /^DROVER_(NAMESPACE|HEALTH_PORT|HEALTH_ADDRESS|TEMPORAL_METRICS_PORT|WEBHOOKS|WORKFLOW_BUNDLE)$/;
+const SET_OTHERWISE = /^DROVER_(NAMESPACE|HEALTH_PORT|HEALTH_ADDRESS|TEMPORAL_METRICS_PORT|WORKFLOW_BUNDLE)$/;
 
 const settings = Object.fromEntries(
   eachSetting()
@@ -74,14 +74,6 @@ export const Values = z.strictObject({
     .prefault({}),
   settings: z.strictObject(settings).prefault({}).describe('[variables](../docs/settings.md) of the worker'),
   environment: kubernetesList('further environment variables of the pods, as `[{name: HTTPS_PROXY, value: …}]`'),
-  notifications: z
-    .strictObject({
-      secretName: text(
-        '',
-        'a Secret with `webhooks.yaml`, which says [who is told](../docs/notifications.md#receivers). Workers follow its changes without a restart',
-      ),
-    })
-    .prefault({}),
   workers: z
     .strictObject({
       replicas: z.int().min(0).default(workers.replicas).describe('how many workers there are'),

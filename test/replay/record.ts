@@ -19,7 +19,6 @@ const FILES = [
   'healing/healing.int',
   'machine-types/',
   'membership/',
-  'notifications/',
   'operations/operations',
   'pool/deletion',
   'pool/kept-disks',

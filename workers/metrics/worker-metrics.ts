@@ -23,12 +23,6 @@ export function workerMetrics(registry: Registry) {
     new Histogram({ name, help, labelNames: ['kind'], buckets, registers });
   return {
     faults,
-    notifications: new Counter({
-      name: 'drover_notifications_total',
-      help: 'Notices that receivers have taken, have refused, or were not told in time (Dropped), and those of tries that failed.',
-      labelNames: ['receiver', 'outcome'],
-      registers,
-    }),
     signalDelay: histogram(
       'drover_signal_delay_seconds',
       'From a change that the watch saw until Temporal had accepted the signal to the workflow that it concerns.',

@@ -154,13 +154,6 @@ export const SETTINGS = {
     without: 'not served; 9090 in the image',
     within: [1, 65_535],
   },
-  'worker.webhooks': {
-    what: 'a file that names the receivers of notifications',
-    variable: 'DROVER_WEBHOOKS',
-    flag: '--webhooks',
-    without: 'none',
-    isPath: true,
-  },
   'worker.workflowBundle': {
     what: 'workflows that `node deploy/build.ts FOLDER` bundled ahead',
     variable: 'DROVER_WORKFLOW_BUNDLE',

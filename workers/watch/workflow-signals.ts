@@ -13,7 +13,6 @@ import { OWNER_WORKFLOWS } from '../../workflows/lib/ids.ts';
 import {
   changed,
   childLost,
-  notificationsIdOf,
   operationIdOf,
   ownerIdOf,
   poolOfChild,
@@ -107,16 +106,6 @@ const KINDS: Record<What, Kind> = {
   ),
   operation: ofOperations('operation', operationIdOf, 'Operation', 'Carries out operation'),
   schedule: ofOperations('operationSchedule', scheduleIdOf, 'Schedule', 'Makes the operations of schedule'),
-  notice: {
-    type: 'notifications',
-    idOf: ({ cluster }) => notificationsIdOf(cluster),
-    start: ({ cluster }) => ({
-      args: [{ cluster }],
-      staticSummary: 'Notifications',
-      staticDetails: `Tells receivers what users of cluster **${cluster}** are to know of.`,
-      attributes: [],
-    }),
-  },
 };
 
 /** Returns the id of the workflow of an object. */

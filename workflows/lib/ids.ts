@@ -47,7 +47,6 @@ export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => idOf('watch', cluster);
-export const notificationsIdOf = (cluster: string): string => idOf('notifications', cluster);
 export const ownerIdOf = (kind: VmOwnerKind, { cluster, namespace, name }: PoolRef): string =>
   idOf(OWNER_WORKFLOWS[kind].id, cluster, namespace, name);
 export const poolIdOf = (ref: PoolRef): string => ownerIdOf('VirtualMachinePool', ref);

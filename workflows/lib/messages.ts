@@ -1,7 +1,6 @@
 import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Act } from '../../decisions/history/act.ts';
-import { name } from '../../decisions/lib/payload-reader.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
@@ -27,7 +26,6 @@ import { bareSignalOf, signalOf } from './signals.ts';
 /** The ids, signals and queries of drover's workflows, for every caller. */
 export {
   healVmIdOf,
-  notificationsIdOf,
   operationIdOf,
   operationRunIdOf,
   ownerIdOf,
@@ -116,21 +114,3 @@ export const operationProgress = defineQuery<OperationProgress>('progress');
 export const powerProgress = defineQuery<PowerProgress>('progress');
 
 export const transitionProgress = defineQuery<TransitionProgress>('progress');
-
-/** To the notifications: sends each receiver an event that says nothing. The payload names the attempt. */
-export const tryReceivers = signalOf<string>('tryReceivers', name);
-
-/** What has become of an attempt, by receiver: why it has not taken the event, or nothing if it has. */
-export interface TriedReceivers {
-  id: string;
-  results: Record<string, string>;
-}
-
-interface NotificationsProgress {
-  /** `since`: when the oldest was to be told; RFC 3339. */
-  waiting: { receiver: string; count: number; since: string }[];
-  /** The last attempt of this run; null if there was none. */
-  tried: TriedReceivers | null;
-}
-
-export const notificationsProgress = defineQuery<NotificationsProgress>('progress');

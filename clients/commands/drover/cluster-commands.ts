@@ -32,13 +32,12 @@ export const doctorCommand = (): Command =>
       'check everything that drover needs, and say how to fix what is wrong; the exit code is 1 if a check failed',
     )
     .addOption(workerOption())
-    .option('--send', 'send each receiver of notifications a test event')
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
       `
 It looks at the API server, your rights and the workers', drover's custom resources and admission policies, KubeVirt,
-CDI, the clock, Temporal, the workers that run, and who is told by them. It changes nothing: what it has to try is a dry run.
+CDI, the clock, Temporal, and the workers that run. It changes nothing: what it has to try is a dry run.
 ${examples(
   ['After an installation or an upgrade', 'drover doctor'],
   [

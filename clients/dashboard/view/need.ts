@@ -1,5 +1,4 @@
-import type { NoticeType } from '../../../api/notifications/types.ts';
-import type { Notice } from '../../../decisions/notifications/notices.ts';
+import { isDue, type Notice, type NoticeType } from '../../../decisions/notices/notices.ts';
 import type { ActionName, Action, Need, NeedKind } from '../contract/fleet.ts';
 
 /** What an object has to tell, before it is said of which. */
@@ -21,45 +20,41 @@ interface OnPage {
   action?: ActionName;
 }
 
-/**
- * What notifications tell of, as the page shows it: at once, but for a full budget, which is what most rollouts wait
- * for.
- */
-const NOTICES: Partial<Record<NoticeType, OnPage>> = {
-  'dev.drover.rollout.waiting': {
+/** What waits for a user, as the page shows it. */
+const NOTICES: Record<NoticeType, OnPage> = {
+  'rollout.waiting': {
     kind: 'approval',
     what: (name) => `the rollout of ${name} waits for approval`,
     action: 'rollout.promote',
   },
-  'dev.drover.rollout.halted': {
+  'rollout.halted': {
     kind: 'halted',
     what: (name) => `the rollout of ${name} has halted`,
     action: 'rollout.undo',
   },
-  'dev.drover.budget.full': {
+  'budget.full': {
     kind: 'budget-full',
     what: (name) => `${name} waits for its disruption budget`,
     tone: 'warn',
   },
-  'dev.drover.vm.givenup': { kind: 'given-up', what: (name) => `healing of ${name}`, action: 'heal.now' },
-  'dev.drover.healing.suspended': { kind: 'healing-suspended', what: (name) => `${name} heals no VM` },
-  'dev.drover.drain.stuck': { kind: 'drain-stuck', what: (name) => `VMs of ${name} can't leave nodes` },
-  'dev.drover.owner.stalled': { kind: 'stalled', what: (name) => `${name} does not continue` },
-  'dev.drover.owner.failing': { kind: 'stalled', what: (name) => name },
-  'dev.drover.operation.failed': {
+  'vm.givenup': { kind: 'given-up', what: (name) => `healing of ${name}`, action: 'heal.now' },
+  'healing.suspended': { kind: 'healing-suspended', what: (name) => `${name} heals no VM` },
+  'drain.stuck': { kind: 'drain-stuck', what: (name) => `VMs of ${name} can't leave nodes` },
+  'owner.stalled': { kind: 'stalled', what: (name) => `${name} does not continue` },
+  'owner.failing': { kind: 'stalled', what: (name) => name },
+  'operation.failed': {
     kind: 'operation-failed',
     what: (name) => `operation ${name} has ended, and not all is done`,
   },
 };
 
-/** `isDue`: of a notice that is told after a while, whether that is over. */
-export function draftsOf(notices: readonly Notice[], isDue: (notice: Notice) => boolean = () => true): NeedDraft[] {
+/** `now`: milliseconds since the epoch. */
+export function draftsOf(notices: readonly Notice[], now: number): NeedDraft[] {
   return notices.flatMap((notice): NeedDraft[] => {
+    if (!isDue(notice, now)) return [];
     const { type, about, which, since, reason, message, command } = notice;
-    const shown = NOTICES[type];
-    if (shown === undefined || (shown.kind === 'budget-full' && !isDue(notice))) return [];
-    const { kind, what, tone = 'bad', action = null } = shown;
-    const said = type === 'dev.drover.owner.failing' ? [reason, message] : [message];
+    const { kind, what, tone = 'bad', action = null } = NOTICES[type];
+    const said = type === 'owner.failing' ? [reason, message] : [message];
     const sentence = [what(about.name), ...said].filter((part) => part !== '').join(': ');
     return [{ kind, tone, action, sentence, since, command, which, vm: about.vm ?? null }];
   });

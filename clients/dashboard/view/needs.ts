@@ -1,7 +1,6 @@
 import { DEFAULT_DRAIN } from '../../../api/rules/pool-defaults.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
-import { operationNotices } from '../../../decisions/notifications/notices.ts';
-import { KEEP_MS } from '../../../decisions/notifications/outbox.ts';
+import { operationNotices } from '../../../decisions/notices/notices.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { isOver, progressOf } from '../../operations/print-operations.ts';
@@ -11,6 +10,8 @@ import { UNSEEN_MS } from './owner-needs.ts';
 
 /** How long an operation may do nothing because all VMs that are left must wait, in milliseconds. */
 const IDLE_MS = 10 * 60_000;
+/** How long a failed operation needs a person, in milliseconds: nothing shows that somebody has looked at it. */
+const FAILED_MS = 24 * 3_600_000;
 /** How long after its time a schedule may do nothing, in milliseconds. */
 const OVERDUE_MS = 60_000;
 /** How long VMs may stay on a node that is drained, in milliseconds: as long as pools give them by default. */
@@ -31,9 +32,8 @@ export function operationNeeds(operation: StoredOperation, card: OperationCard, 
 
 function operationDrafts(operation: StoredOperation, card: OperationCard, now: number): NeedDraft[] {
   const { namespace, name, isPaused, createdAt } = card;
-  // It has ended: nothing tells that somebody has looked at it.
   if (isOver(operation))
-    return draftsOf(operationNotices(operation)).filter(({ since }) => now - Date.parse(since ?? '') < KEEP_MS);
+    return draftsOf(operationNotices(operation), now).filter(({ since }) => now - Date.parse(since ?? '') < FAILED_MS);
   const shown = namespace === null ? `cvmop/${name}` : name;
   if (isPaused) {
     const { by, at, reason } = progressOf(operation).paused ?? { by: null, at: null, reason: null };

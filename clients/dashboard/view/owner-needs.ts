@@ -1,7 +1,7 @@
 import type { Stored } from '../../../api/objects.ts';
 import { poolView } from '../../../decisions/from-object/owner.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
-import { dueAt, poolNotices, setNotices, type Notice } from '../../../decisions/notifications/notices.ts';
+import { poolNotices, setNotices, type Notice } from '../../../decisions/notices/notices.ts';
 import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
@@ -39,8 +39,8 @@ export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
   const { kind, namespace, name, rollout, isDeleting, actions } = card;
   const { owner, pool, unseenSince, mayNot, now } = seen;
   const notices = noticesOf(card, owner);
-  const drafts = draftsOf(notices, (notice) => rollout?.end === 'Blocked' || dueAt(notice) <= now);
-  const isFull = notices.some(({ type }) => type === 'dev.drover.budget.full');
+  const drafts = draftsOf(notices, now);
+  const isFull = notices.some(({ type }) => type === 'budget.full');
   const all: NeedDraft[] = [
     ...drafts.flatMap((one) => (one.kind === 'approval' ? atStep(one, rollout) : [one])),
     ...(isDeleting ? [] : pausedNeeds(card)),

@@ -286,10 +286,6 @@ export const TABLE: Record<ActivityName, Row> = {
   createReplicas: { creates: true },
   writeStatus: { trusts: 'the status of a pool or a set says what its workflow says' },
   recordHealing: { reads: true },
-  lookForNotices: { reads: true },
-  tryReceivers: { reads: true },
-  deliver: { trusts: 'receivers and Events say what its caller says' },
-  reportDropped: { trusts: 'an Event says that a receiver was not told something' },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
   followOperation: { trusts: 'the status of an operation says what its run says' },
   lookAtCheck: {

@@ -92,8 +92,6 @@ export class World {
       client: this.client.asClient,
       cache: this.cache,
       metrics: createMetrics(),
-      receivers: () => [],
-      tracing: undefined,
       stopping: this.stopping.signal,
     });
     this.#activities = { ...working, ...waiting, ...watching };

@@ -58,15 +58,15 @@ test('config shows variables of others without what is secret in them, also if t
       TEMPORAL_API_KEY: 'hidden',
       TEMPORAL_TLS_CLIENT_KEY_DATA: 'hidden',
       TEMPORAL_TLS_CLIENT_KEY_PATH: '/key',
-      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=hidden',
+      ALL_PROXY: 'http://ada:hidden@proxy:1080',
       HTTPS_PROXY: 'http://ada:hidden@proxy:3128',
     }),
   );
   const told = items.find(({ setting }) => setting === 'temporal.address')!.from;
   expect(told).toMatch(/^Temporal's configuration cannot be read: /);
   expect(items.slice(9)).toEqual([
+    { setting: 'ALL_PROXY', value: 'http://(secret)@proxy:1080', from: 'ALL_PROXY' },
     { setting: 'HTTPS_PROXY', value: 'http://(secret)@proxy:3128', from: 'HTTPS_PROXY' },
-    { setting: 'OTEL_EXPORTER_OTLP_HEADERS', value: '(secret)', from: 'OTEL_EXPORTER_OTLP_HEADERS' },
     { setting: 'TEMPORAL_API_KEY', value: '(secret)', from: 'TEMPORAL_API_KEY' },
     { setting: 'TEMPORAL_TLS_CLIENT_KEY_DATA', value: '(secret)', from: 'TEMPORAL_TLS_CLIENT_KEY_DATA' },
     { setting: 'TEMPORAL_TLS_CLIENT_KEY_PATH', value: '/key', from: 'TEMPORAL_TLS_CLIENT_KEY_PATH' },
@@ -77,7 +77,7 @@ test.each([
   ['HTTPS_PROXY', 'ada:hidden@proxy:3128', '(secret)@proxy:3128'],
   ['HTTPS_PROXY', 'http://ada:hid@den@proxy:3128', 'http://(secret)@proxy:3128'],
   ['TEMPORAL_UI', 'https://ada:hid/den@ui', 'https://(secret)@ui'],
-  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://traces?key=hidden', 'https://traces?(secret)'],
+  ['TEMPORAL_UI', 'https://ui?key=hidden', 'https://ui?(secret)'],
   ['TEMPORAL_CODEC_AUTH', 'Bearer hidden', '(secret)'],
   ['DROVER_REQUESTED_BY', 'ada@example.com', 'ada@example.com'],
 ])('config shows %s=%s as %s', async (name, value, told) => {

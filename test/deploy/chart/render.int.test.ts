@@ -128,7 +128,6 @@ const VARIANTS: Record<string, Installation> = {
       environment: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
       setup: { enabled: false },
       networkPolicy: { from: [{ namespaceSelector: {}, podSelector: { matchLabels: { app: 'prometheus' } } }] },
-      notifications: { secretName: 'webhooks' },
     },
   },
   'all that may be said of the dashboard': {
@@ -219,18 +218,6 @@ describe('values', () => {
         ]),
       );
     }
-  });
-
-  test('have the receivers of notifications mounted beside certificates, in the workers alone', async () => {
-    const tls = { secretName: 'mine' };
-    const objects = await helm.objects({ values: { temporal: { tls }, notifications: { secretName: 'hooks' } } });
-    const { volumes, containers } = podOf(objects);
-    expect(volumes).toContainEqual({ name: 'webhooks', secret: { secretName: 'hooks' } });
-    expect(volumes).toHaveLength(2);
-    const [{ env, volumeMounts }] = containers;
-    expect(volumeMounts).toContainEqual({ name: 'webhooks', mountPath: '/etc/drover/webhooks', readOnly: true });
-    expect(env).toContainEqual({ name: 'DROVER_WEBHOOKS', value: '/etc/drover/webhooks/webhooks.yaml' });
-    expect(podOf(objects, 'Job').volumes).toHaveLength(1);
   });
 
   test('name the image of the release, a tag, or a digest', async () => {

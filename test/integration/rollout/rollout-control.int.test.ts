@@ -151,6 +151,11 @@ describe('steps', () => {
     expect(third - Date.parse(rollout!.stepReachedAt!)).toBeGreaterThan(3_000);
     await pool.request('promote');
     await pool.untilComplete(next);
+    const approvals = (await pool.events()).filter(({ reason }) => reason === 'WaitingForApproval');
+    expect(approvals.map(({ note }) => note)).toEqual([
+      expect.stringMatching(/^step 1 of 3 .*`drover rollout promote pool /),
+      expect.stringMatching(/^step 3 of 3 .*`drover rollout promote pool /),
+    ]);
   });
 
   soakTest(

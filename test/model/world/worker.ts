@@ -9,8 +9,6 @@ import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { callSignal } from '../../../activities/lib/current-attempt.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
-import { createNotificationActivities } from '../../../activities/notifications/notifications.ts';
-import type { Post } from '../../../activities/notifications/post.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
 import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import type { Planned, PlanRequest } from '../../../activities/owners/plan-request.ts';
@@ -50,8 +48,6 @@ interface WorkerOptions {
   onPlanFailed: (pool: string) => void;
   /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
   withOperations: boolean;
-  /** What sends to the one receiver of notifications; null if nobody is told anything. */
-  post: Post | null;
   /** The value that the Prometheus answers which checks ask; throws if it does not answer. */
   prometheus: () => string;
   onLook: (pool: string, outcome: Look['outcome']) => void;
@@ -77,7 +73,7 @@ async function answerOf(value: () => string): Promise<Answer> {
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { process, client: plain, burst, withOperations, post, onPlan, onPlanFailed, onUnproven } = options;
+  const { process, client: plain, burst, withOperations, onPlan, onPlanFailed, onUnproven } = options;
   const { prometheus, onLook } = options;
   const cache = new ClusterCache({
     client: plain,
@@ -134,18 +130,11 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),
     ...createOperationActivities({ ...common, runs: runControl(CLUSTER) }),
-    ...createNotificationActivities({
-      ...common,
-      cluster: CLUSTER,
-      receivers: () => [{ name: 'ops', url: 'https://ops.example', secrets: [], batch: false }],
-      post: (...args) => post!(...args),
-    }),
     ...createWatchActivities({
       cache,
       burst,
-      // Most stories start runs themselves, and notices would shift the random numbers of all other stories.
-      signalsOf: (what) =>
-        (what === 'operation' && !withOperations) || (what === 'notice' && post === null) ? NONE : signalsOf(what),
+      // Most stories start runs themselves.
+      signalsOf: (what) => (what === 'operation' && !withOperations ? NONE : signalsOf(what)),
       childSignals,
       stopping: stopping.signal,
     }),

@@ -1,5 +1,4 @@
 import { ensureCurrentAttempt } from '../../../activities/lib/current-attempt.ts';
-import type { Post } from '../../../activities/notifications/post.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
@@ -49,8 +48,6 @@ export interface WorldOptions {
   strangers?: boolean | 'silent';
   /** Whether operations are carried out by their own workflows, and there are namespaces, and claims of these. */
   operations?: boolean;
-  /** What sends to the one receiver of notifications; nobody is told anything if it is null or left out. */
-  post?: Post | null;
   /** How KubeVirt applies changes to VMIs that run; its default if left out. */
   vmRolloutStrategy?: VmRolloutStrategy;
 }
@@ -93,7 +90,6 @@ export class World {
       owners: ['VirtualMachinePool'],
       strangers: false,
       operations: false,
-      post: null,
       vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
@@ -232,7 +228,7 @@ export class World {
 
   async addWorker(): Promise<Worker> {
     const process = new Process(`worker-${++this.#workers}`);
-    const { burst, lag, operations: withOperations, post } = this.#options;
+    const { burst, lag, operations: withOperations } = this.#options;
     const client = this.clientOf(process, lag, (path) => {
       refuseDelegated(worker.cache, path);
       return ensureCurrentAttempt();
@@ -243,7 +239,6 @@ export class World {
         client,
         burst,
         withOperations,
-        post,
         prometheus: () => this.prometheus(),
         onLook: (pool, look) => {
           for (const onlooker of this.onlookers) onlooker.onLook?.(pool, look);

@@ -1,10 +1,24 @@
-import { noticeRule, type NoticeType } from '../../api/notifications/types.ts';
+import { NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
 import { conditionOf } from '../../api/objects.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Condition } from '../../api/pool/status.ts';
+import type { EventReason } from '../../api/reasons.ts';
+import type { OwnerEvent } from '../owners/events.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
+
+/** What waits for a user, as the status of an object shows it. */
+export type NoticeType =
+  | 'rollout.waiting'
+  | 'rollout.halted'
+  | 'budget.full'
+  | 'vm.givenup'
+  | 'healing.suspended'
+  | 'drain.stuck'
+  | 'owner.stalled'
+  | 'owner.failing'
+  | 'operation.failed';
 
 /** The object that a notice is about; without a namespace if it is cluster-wide. */
 export interface About {
@@ -32,9 +46,12 @@ export interface Notice {
   command: string;
 }
 
-/** When it has been so for long enough to be told, in milliseconds since the epoch. */
-export const dueAt = ({ type, since }: Pick<Notice, 'type' | 'since'>): number =>
-  Date.parse(since) + noticeRule(type).afterSeconds * 1_000;
+/** Most rollouts wait for their budget: only one that has waited for an hour needs a person. */
+const BUDGET_FULL_MS = 3_600_000;
+
+/** Whether a person should know of it. `now`: milliseconds since the epoch. */
+export const isDue = ({ type, since, reason }: Notice, now: number): boolean =>
+  type !== 'budget.full' || reason === 'ProgressDeadlineExceeded' || Date.parse(since) + BUDGET_FULL_MS <= now;
 
 type Owner = Pick<StoredPool | StoredSet, 'metadata'> & { status?: { conditions?: Condition[] } };
 
@@ -87,17 +104,17 @@ function rolloutNotices(pool: StoredPool): Notice[] {
     const since = later(rollout?.stepReachedAt, progressing.lastTransitionTime);
     const step = { which: `${rollout?.revision}/${rollout?.step}`, since };
     const promote = `drover rollout promote pool ${pool.metadata.name}`;
-    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.rollout.waiting', ...step, command: promote }, progressing));
+    notices.push(noticeOf(pool, KIND, { type: 'rollout.waiting', ...step, command: promote }, progressing));
   }
   if (degraded?.status === 'True' && HALTED.has(degraded.reason)) {
     // An undo that fails is worse than what it undoes.
     const which = `${rollout?.revision}${degraded.reason === 'UndoFailed' ? '/UndoFailed' : ''}`;
     const since = rollout?.halted?.at;
-    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.rollout.halted', which, since, command }, degraded));
+    notices.push(noticeOf(pool, KIND, { type: 'rollout.halted', which, since, command }, degraded));
   }
   if (progressing !== undefined && budgetFullSince !== undefined) {
     const full = { which: 'rollout', since: budgetFullSince, command };
-    notices.push(noticeOf(pool, KIND, { type: 'dev.drover.budget.full', ...full }, progressing));
+    notices.push(noticeOf(pool, KIND, { type: 'budget.full', ...full }, progressing));
   }
   return notices;
 }
@@ -111,9 +128,9 @@ function drainNotices(pool: StoredPool): Notice[] {
   const since = pool.status?.draining?.[0]?.since;
   const command = `drover status pool ${pool.metadata.name}`;
   if (drain?.reason === 'WaitingForBudget')
-    return [noticeOf(pool, KIND, { type: 'dev.drover.budget.full', which: 'drain', since, command }, drain)];
+    return [noticeOf(pool, KIND, { type: 'budget.full', which: 'drain', since, command }, drain)];
   if (drain?.reason !== 'Stuck') return [];
-  return [noticeOf(pool, KIND, { type: 'dev.drover.drain.stuck', since, command }, drain)];
+  return [noticeOf(pool, KIND, { type: 'drain.stuck', since, command }, drain)];
 }
 
 function healingNotices(pool: StoredPool): Notice[] {
@@ -124,12 +141,12 @@ function healingNotices(pool: StoredPool): Notice[] {
     .map(({ vm, end, at, message }): Notice => {
       const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${message}` } as const;
       const fields = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
-      const notice = noticeOf(pool, KIND, { type: 'dev.drover.vm.givenup', ...fields }, condition);
+      const notice = noticeOf(pool, KIND, { type: 'vm.givenup', ...fields }, condition);
       return { ...notice, about: { ...notice.about, vm } };
     });
   if (suspended?.reason !== 'TooManyUnhealthy') return notices;
   const command = `drover heal status pool ${name}`;
-  return [...notices, noticeOf(pool, KIND, { type: 'dev.drover.healing.suspended', command }, suspended)];
+  return [...notices, noticeOf(pool, KIND, { type: 'healing.suspended', command }, suspended)];
 }
 
 export const setNotices = (set: StoredSet): Notice[] =>
@@ -149,20 +166,20 @@ function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notic
     ({ status, reason }) => status === 'True' && !(isStalled && stalled.reason === reason),
   );
   return [
-    ...(isStalled ? [noticeOfType('dev.drover.owner.stalled', stalled)] : []),
-    ...failing.map((condition) => noticeOfType('dev.drover.owner.failing', condition)),
+    ...(isStalled ? [noticeOfType('owner.stalled', stalled)] : []),
+    ...failing.map((condition) => noticeOfType('owner.failing', condition)),
   ];
 }
 
 /** Conditions that tell what can't be done, or is in the way; they may pass. */
 const FAILING = ['ReplicaFailure', 'Contended', 'Overlapping'];
 
-/** Returns what users are to know of an operation: how it has ended, unless they have ended it. */
+/** Returns how an operation has failed, unless a user has ended it. */
 export function operationNotices({ metadata, status }: StoredOperation): Notice[] {
   const end = status?.conditions?.find(
     ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
   );
-  if (end === undefined || end.reason === 'Aborted' || status?.completionTime === undefined) return [];
+  if (end?.type !== 'Failed' || end.reason === 'Aborted' || status?.completionTime === undefined) return [];
   const { namespace, name, uid } = metadata;
   const [kind, named] =
     namespace === undefined
@@ -170,7 +187,7 @@ export function operationNotices({ metadata, status }: StoredOperation): Notice[
       : ['VirtualMachineOperation', `${name} -n ${namespace}`];
   return [
     {
-      type: end.type === 'Complete' ? 'dev.drover.operation.completed' : 'dev.drover.operation.failed',
+      type: 'operation.failed',
       about: { kind, ...(namespace === undefined ? {} : { namespace }), name, uid },
       which: '',
       since: status.completionTime,
@@ -179,4 +196,24 @@ export function operationNotices({ metadata, status }: StoredOperation): Notice[
       command: `drover operations describe ${named}`,
     },
   ];
+}
+
+/** The Events of these; the other notices have Events by the activities that meet them. */
+const EVENTS: Partial<Record<NoticeType, EventReason>> = {
+  'rollout.waiting': 'WaitingForApproval',
+  'rollout.halted': 'RolloutHalted',
+  'budget.full': 'BudgetFull',
+  'drain.stuck': 'DrainStuck',
+  'owner.stalled': 'Stalled',
+};
+
+/** Returns the Events about what a new status says that needs a person, and the one before did not. */
+export function noticeEvents(before: readonly Notice[], after: readonly Notice[], now: number): OwnerEvent[] {
+  const keyOf = ({ type, which, reason }: Notice): string => `${type}/${which}/${type === 'budget.full' ? reason : ''}`;
+  const known = new Set(before.map(keyOf));
+  return after.flatMap((notice): OwnerEvent[] => {
+    const reason = EVENTS[notice.type];
+    if (reason === undefined || known.has(keyOf(notice)) || !isDue(notice, now)) return [];
+    return [{ type: 'Warning', reason, action: NOTICE_ACTION, note: `${notice.message}: \`${notice.command}\`` }];
+  });
 }

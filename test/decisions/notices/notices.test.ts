@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { drainingCounts } from '../../../decisions/drain/condition.ts';
-import { operationNotices, poolNotices, setNotices } from '../../../decisions/notifications/notices.ts';
+import { noticeEvents, operationNotices, poolNotices, setNotices } from '../../../decisions/notices/notices.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
@@ -23,7 +23,7 @@ const told = (status: Partial<PoolStatus>) =>
 test('a step that waits for approval is told since the rollout came to it, each step for itself', () => {
   const conditions = [condition('Progressing', 'WaitingForApproval')];
   expect(told({ rollout, conditions })).toEqual([
-    ['dev.drover.rollout.waiting', 'abc/1', AT, 'drover rollout promote pool web -n shop'],
+    ['rollout.waiting', 'abc/1', AT, 'drover rollout promote pool web -n shop'],
   ]);
   expect(told({ rollout: { ...rollout, step: 2 }, conditions })[0]![1]).toBe('abc/2');
   expect(told({ rollout, conditions: [condition('Progressing', 'WaitingAtStep')] })).toEqual([]);
@@ -33,7 +33,7 @@ test('a step that waits anew, since its rollout was paused and resumed there, is
   const resumedAt = '2026-01-01T12:00:00.000Z';
   const waiting = { ...condition('Progressing', 'WaitingForApproval'), lastTransitionTime: resumedAt };
   expect(told({ rollout, conditions: [waiting] })).toEqual([
-    ['dev.drover.rollout.waiting', 'abc/1', resumedAt, 'drover rollout promote pool web -n shop'],
+    ['rollout.waiting', 'abc/1', resumedAt, 'drover rollout promote pool web -n shop'],
   ]);
 });
 
@@ -41,7 +41,7 @@ test('a rollout that has halted is told once, whether it goes back or stays, and
   const halted = { ...rollout, halted: { kind: 'Undoing', by: 'drover', at: AT } } as const;
   const of = (reason: string) => told({ rollout: halted, conditions: [condition('Degraded', reason)] });
   const first = of('Undoing');
-  expect(first).toEqual([['dev.drover.rollout.halted', 'abc', AT, 'drover rollout status pool web -n shop']]);
+  expect(first).toEqual([['rollout.halted', 'abc', AT, 'drover rollout status pool web -n shop']]);
   expect([of('Undone'), of('Failed')]).toEqual([first, first]);
   expect(of('UndoFailed')[0]![1]).toBe('abc/UndoFailed');
   expect(of('UpdateFailed')).toEqual([]);
@@ -51,7 +51,7 @@ test('a pool that is stalled for a rollout that halted, or that a user has ended
   for (const reason of ['Failed', 'Undone', 'UndoFailed', 'Aborted'])
     expect(told({ conditions: [condition('Stalled', reason)] })).toEqual([]);
   expect(told({ conditions: [condition('Stalled', 'InvalidTemplate')] })).toEqual([
-    ['dev.drover.owner.stalled', 'InvalidTemplate', EARLIER, 'drover status pool web -n shop'],
+    ['owner.stalled', 'InvalidTemplate', EARLIER, 'drover status pool web -n shop'],
   ]);
 });
 
@@ -60,12 +60,12 @@ test('what fails is told as that, until a pool or set is stalled for it', () => 
   const types = (conditions: ReturnType<typeof condition>[]) =>
     told({ conditions }).map(([type, which]) => [type, which]);
   expect(types(failing)).toEqual([
-    ['dev.drover.owner.failing', 'FailedCreate'],
-    ['dev.drover.owner.failing', 'AnotherInstallation'],
+    ['owner.failing', 'FailedCreate'],
+    ['owner.failing', 'AnotherInstallation'],
   ]);
   expect(types([...failing, condition('Stalled', 'FailedCreate')])).toEqual([
-    ['dev.drover.owner.stalled', 'FailedCreate'],
-    ['dev.drover.owner.failing', 'AnotherInstallation'],
+    ['owner.stalled', 'FailedCreate'],
+    ['owner.failing', 'AnotherInstallation'],
   ]);
   expect(types([condition('ReplicaFailure', 'FailedCreate', 'False')])).toEqual([]);
 });
@@ -73,11 +73,11 @@ test('what fails is told as that, until a pool or set is stalled for it', () => 
 test('a rollout that waits for the budget is told since it does, and so does a drain, since it does', () => {
   const held = [condition('Progressing', 'ProgressDeadlineExceeded', 'False')];
   expect(told({ budgetFullSince: AT, conditions: held })).toEqual([
-    ['dev.drover.budget.full', 'rollout', AT, 'drover rollout status pool web -n shop'],
+    ['budget.full', 'rollout', AT, 'drover rollout status pool web -n shop'],
   ]);
   const draining = [{ reason: 'WaitingForBudget', vms: 1, since: AT }] as const;
   expect(told({ conditions: [condition('Draining', 'WaitingForBudget')], draining: [...draining] })).toEqual([
-    ['dev.drover.budget.full', 'drain', AT, 'drover status pool web -n shop'],
+    ['budget.full', 'drain', AT, 'drover status pool web -n shop'],
   ]);
   expect(told({ conditions: [condition('Draining', 'Evacuating')] })).toEqual([]);
 });
@@ -111,7 +111,7 @@ test('each VM that healing has given up is told by itself', () => {
   const [notice, ...others] = poolNotices(poolWith({ healing: { cycles: [], finished } }));
   expect(others).toEqual([]);
   expect(notice).toMatchObject({
-    type: 'dev.drover.vm.givenup',
+    type: 'vm.givenup',
     about: { name: 'web', vm: 'web-1' },
     since: AT,
     message: 'web-1: given up after 3 replacements',
@@ -133,7 +133,7 @@ test('a replica set is told of if it is stalled', () => {
   ]);
 });
 
-test('an operation is told of when it ends, unless a user has ended it', () => {
+test('an operation is told of when it has failed, unless a user has ended it', () => {
   const ended = (type: string, reason: string, namespace?: string): StoredOperation =>
     ({
       metadata: { name: 'night', uid: 'u', ...(namespace === undefined ? {} : { namespace }) },
@@ -141,14 +141,48 @@ test('an operation is told of when it ends, unless a user has ended it', () => {
     }) as unknown as StoredOperation;
   expect(operationNotices(ended('Failed', 'VmsFailed', 'shop'))).toMatchObject([
     {
-      type: 'dev.drover.operation.failed',
+      type: 'operation.failed',
       about: { kind: 'VirtualMachineOperation', namespace: 'shop' },
       since: AT,
       command: 'drover operations describe night -n shop',
     },
   ]);
-  expect(operationNotices(ended('Complete', 'Complete'))).toMatchObject([
-    { type: 'dev.drover.operation.completed', command: 'drover operations describe cvmop/night' },
+  expect(operationNotices(ended('Failed', 'VmsFailed'))).toMatchObject([
+    { command: 'drover operations describe cvmop/night' },
   ]);
+  expect(operationNotices(ended('Complete', 'Complete'))).toEqual([]);
   expect(operationNotices(ended('Failed', 'Aborted', 'shop'))).toEqual([]);
+});
+
+const NOW = Date.parse(AT);
+const eventsBetween = (before: Partial<PoolStatus>, after: Partial<PoolStatus>) =>
+  noticeEvents(poolNotices(poolWith(before)), poolNotices(poolWith(after)), NOW).map(({ reason, note }) => [
+    reason,
+    note,
+  ]);
+
+test('an Event tells a state that begins, each step anew, and no state that lasts', () => {
+  const waiting = { rollout, conditions: [condition('Progressing', 'WaitingForApproval')] };
+  const told = ['WaitingForApproval', 'WaitingForApproval it is: `drover rollout promote pool web -n shop`'];
+  expect(eventsBetween({}, waiting)).toEqual([told]);
+  expect(eventsBetween(waiting, waiting)).toEqual([]);
+  expect(eventsBetween(waiting, { ...waiting, rollout: { ...rollout, step: 2 } })).toEqual([told]);
+  expect(eventsBetween(waiting, {})).toEqual([]);
+});
+
+test.each([
+  ['RolloutHalted', { rollout, conditions: [condition('Degraded', 'Undoing')] }],
+  ['DrainStuck', { conditions: [condition('Draining', 'Stuck')] }],
+  ['Stalled', { conditions: [condition('Stalled', 'InvalidTemplate')] }],
+  ['BudgetFull', { budgetFullSince: AT, conditions: [condition('Progressing', 'ProgressDeadlineExceeded', 'False')] }],
+])('%s is an Event, once', (reason, status) => {
+  expect(eventsBetween({}, status).map(([one]) => one)).toEqual([reason]);
+  expect(eventsBetween(status, status)).toEqual([]);
+});
+
+test('a rollout that waits for its budget as most do is no Event, until the budget is used up by other causes', () => {
+  const waits = { budgetFullSince: AT, conditions: [condition('Progressing', 'RollingOut')] };
+  const held = { budgetFullSince: AT, conditions: [condition('Progressing', 'ProgressDeadlineExceeded', 'False')] };
+  expect(eventsBetween({}, waits)).toEqual([]);
+  expect(eventsBetween(waits, held).map(([one]) => one)).toEqual(['BudgetFull']);
 });

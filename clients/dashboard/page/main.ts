@@ -1,5 +1,6 @@
 import { render } from 'lit-html';
 import type { Login } from '../contract/requests.ts';
+import { apiAddress } from './live/fetch-json.ts';
 import { Announcer } from './parts/announcer.ts';
 import { drawnInTime } from './parts/in-time.ts';
 import { showTips } from './parts/tip.ts';
@@ -62,8 +63,8 @@ async function signIn(): Promise<void> {
   const token = /^#token=(.+)$/.exec(location.hash)?.[1];
   if (token === undefined) return;
   const login: Login = { token };
-  history.replaceState(null, '', '/');
-  await fetch('/api/login', {
+  history.replaceState(null, '', location.pathname);
+  await fetch(apiAddress('login'), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(login),

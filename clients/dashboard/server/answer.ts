@@ -115,7 +115,7 @@ async function replied(response: ServerResponse, read: () => Promise<unknown>): 
 }
 
 async function sendPage(response: ServerResponse, files: PageFiles, path: string): Promise<void> {
-  const asset = (await files.read(path)) ?? (/\.\w+$/.test(path) ? null : await files.index());
+  const asset = await (path === '/' ? files.index() : files.read(path));
   if (asset === null) return send(response, 404, noSuch(path));
   response.writeHead(200, { 'Content-Type': asset.type }).end(asset.body);
 }

@@ -53,7 +53,7 @@ export class Assets {
     return known;
   }
 
-  /** The page itself: each view has an address of its own, under which it is the same. */
+  /** The page itself. */
   index(): Promise<Asset | null> {
     return this.read('/page/index.html');
   }

@@ -32,7 +32,8 @@ export class LoopbackDoor implements Door {
   /** Returns the cookie to set if this is the token of this start. */
   login(token: unknown): string | null {
     if (typeof token !== 'string' || !isSame(token, this.token)) return null;
-    return `${this.#cookie}=${this.#session}; Path=/; HttpOnly; SameSite=Strict`;
+    // Without a path, it is for the addresses beside this one: a proxy may serve the page below a path.
+    return `${this.#cookie}=${this.#session}; HttpOnly; SameSite=Strict`;
   }
 
   #knows(cookies = ''): boolean {

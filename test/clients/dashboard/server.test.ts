@@ -96,7 +96,7 @@ const without = (name: string): Record<string, string> =>
 describe('the server of the dashboard', () => {
   test('answers who opened the address that it printed', async () => {
     expect(await ask('GET', '/api/session', own())).toMatchObject({ status: 200, body: '{"user":"ada"}' });
-    expect(cookie).toMatch(/^drover-\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(cookie).toMatch(/^drover-\d+=[\w-]{43}; HttpOnly; SameSite=Strict$/);
   });
 
   test('listens on the loopback addresses alone', async () => {
@@ -177,8 +177,9 @@ describe('the server of the dashboard', () => {
     expect(refused.headers['content-security-policy']).toBeDefined();
   });
 
-  test('serves the page under the address of each view, and no other files', async () => {
-    expect(await ask('GET', '/pools/default/web', without('Cookie'))).toMatchObject({ status: 200, body: html });
+  test('serves the page at one address, and no other files', async () => {
+    expect(await ask('GET', '/', without('Cookie'))).toMatchObject({ status: 200, body: html });
+    expect(await ask('GET', '/pools/default/web', own())).toMatchObject({ status: 404 });
     expect(await ask('GET', '/page/main.ts', own())).toMatchObject({ status: 200, body: 'let a = 1' });
     expect(await ask('GET', '/page/other.ts', own())).toMatchObject({ status: 404 });
     expect(await ask('GET', '/api/constructor', own())).toMatchObject({ status: 404 });

@@ -65,7 +65,7 @@ export class Client {
 
 /** The user for whom the server takes this tab; one may have signed out in this browser, and another in. */
 async function sessionUser(): Promise<string> {
-  const answer = await fetchJson<Session>('/api/session');
+  const answer = await fetchJson<Session>('session');
   return answer.state === 'here' ? (answer.data.user ?? '') : '';
 }
 

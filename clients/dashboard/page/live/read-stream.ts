@@ -1,5 +1,6 @@
 import type { Message } from '../../contract/messages.ts';
 import type { Fault } from '../../contract/requests.ts';
+import { apiAddress } from './fetch-json.ts';
 
 /**
  * How a stream has ended. `signed-out`: the server does not know this browser, or a proxy before it has sent the
@@ -10,7 +11,6 @@ export interface Ended {
   message: string | null;
 }
 
-const STREAM = '/api/stream';
 const TYPE = 'text/event-stream';
 const BROKEN: Ended = { how: 'broken', message: null };
 
@@ -25,7 +25,7 @@ export async function readStream(
 ): Promise<Ended> {
   try {
     const headers = { accept: TYPE, ...(last === null ? {} : { 'last-event-id': last }) };
-    const answer = await fetch(STREAM, { redirect: 'manual', cache: 'no-store', headers, signal });
+    const answer = await fetch(apiAddress('stream'), { redirect: 'manual', cache: 'no-store', headers, signal });
     if (!isStream(answer)) return await endOf(answer);
     let rest = '';
     for await (const text of textsOf(answer.body!)) {

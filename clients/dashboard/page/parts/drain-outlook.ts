@@ -4,7 +4,7 @@ import { counted } from '../pure/labels.ts';
 import type { Page } from '../state/page.ts';
 import { loadedView } from './loaded.ts';
 
-export const nodePath = (node: string): string => `/api/nodes/${encodeURIComponent(node)}`;
+export const nodePath = (node: string): string => `nodes/${encodeURIComponent(node)}`;
 
 /** What will happen to the VMs on a node, by what it is. */
 export function outlookView({ loader }: Page, node: string): TemplateResult {

@@ -84,7 +84,7 @@ export class Page {
 }
 
 async function posted(request: ActionRequest & { action: ActionName }): Promise<ActionResult> {
-  const answer = await fetchJson<ActionResult>('/api/actions', {
+  const answer = await fetchJson<ActionResult>('actions', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(request),

@@ -19,7 +19,7 @@ export function logView(
 ): TemplateResult {
   const isReport = transition !== null && route.isReport;
   const segments = [namespace ?? '-', name, String(route.page), ...(route.find === '' ? [] : [route.find])];
-  const path = `/api/${isReport ? 'reports' : 'logs'}/${segments.map(encodeURIComponent).join('/')}`;
+  const path = `${isReport ? 'reports' : 'logs'}/${segments.map(encodeURIComponent).join('/')}`;
   const loaded = page.loader.get<OperationLog | TransitionReport>(path);
   return html`<section aria-labelledby="log-title">
     <header>

@@ -102,7 +102,7 @@ function tableOf({ namespace, revisions, name }: OwnerCard, cells: readonly VmCe
 }
 
 function pastOf({ loader }: Page, { kind, namespace, name }: OwnerCard): TemplateResult {
-  const loaded = loader.get<OwnerDetails>(`/api/owners/${kind}/${namespace}/${encodeURIComponent(name)}`);
+  const loaded = loader.get<OwnerDetails>(`owners/${kind}/${namespace}/${encodeURIComponent(name)}`);
   return html`<section aria-labelledby="past-title">
     <h2 id="past-title">History</h2>
     ${loadedView(

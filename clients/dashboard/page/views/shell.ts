@@ -57,7 +57,7 @@ function top(page: Page): TemplateResult {
     Drains: [...page.client.fleet.items.drains.values()].filter(isDraining).length,
   };
   return html`<header class="top">
-    <a class="brand" href="#/"><img src="/page/styles/icon.svg" alt="" width="18" height="18" />drover</a>
+    <a class="brand" href="#/"><img src="page/styles/icon.svg" alt="" width="18" height="18" />drover</a>
     <nav aria-label="Views">
       ${NAV.map(({ href, label, views }) => {
         const isHere = (views as readonly string[]).includes(page.route.view);

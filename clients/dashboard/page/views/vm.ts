@@ -14,7 +14,7 @@ type VmRoute = Extract<Route, { view: 'vm' }>;
 
 /** A VM: why it is as it is comes first. */
 export function vmView(page: Page, { namespace, name }: VmRoute): TemplateResult {
-  const loaded = page.loader.get<VmDetails>(`/api/vms/${namespace}/${encodeURIComponent(name)}`);
+  const loaded = page.loader.get<VmDetails>(`vms/${namespace}/${encodeURIComponent(name)}`);
   const vm = loaded.state === 'here' ? loaded.data : null;
   return html`<nav class="crumbs" aria-label="Above">
       <a href="#/">Fleet</a> /

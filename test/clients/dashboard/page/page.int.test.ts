@@ -11,8 +11,11 @@ const PATIENCE_MS = 30_000;
 const WEB = 'pool/default/web';
 
 /** Opens the page on what a script says, and waits until it is live. */
-async function opened(script: Script, { hash = '', ...options }: BrowserContextOptions & { hash?: string } = {}) {
-  const server = await servePage(script);
+async function opened(
+  script: Script,
+  { hash = '', below = '', ...options }: BrowserContextOptions & { hash?: string; below?: string } = {},
+) {
+  const server = await servePage(script, 0, below);
   onTestFinished(server.close);
   const context = await aContext(browser(), options);
   const page = await context.newPage();
@@ -250,6 +253,21 @@ describe('each view', () => {
     await page.getByRole('heading', { level: 1, name: 'web', exact: true }).waitFor();
     await page.goForward();
     await page.getByRole('heading', { level: 1, name: 'Operations' }).waitFor();
+  });
+
+  test('is the same below a path of a proxy, with its styles, its icon, its details and its buttons', async () => {
+    const script = new Script(story, storyAnswers);
+    const { page, server } = await opened(script, { below: '/tools/drover', hash: '#/vm/data/db-4' });
+    const elsewhere: string[] = [];
+    page.on('request', (request) => void (request.url().startsWith(server.url) || elsewhere.push(request.url())));
+    await page.reload();
+    await page.getByRole('heading', { name: 'What happened to it' }).waitFor();
+    expect(await page.evaluate("document.querySelector('img').naturalWidth")).toBeGreaterThan(0);
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.top')).display")).toBe('flex');
+    await page.getByRole('button', { name: 'Heal now db-4' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Heal now' }).click();
+    await until(() => Promise.resolve(expect(script.asked).toHaveLength(1)));
+    expect(elsewhere).toEqual([]);
   });
 
   test('is reached and left with the keyboard alone', async () => {

@@ -12,14 +12,14 @@ const fleet = aFleet();
 const browser = aBrowser();
 const card = (page: Page) => page.getByRole('article').getByRole('link', { name: 'web', exact: true });
 
-test('two users in two browsers behind one proxy each see and steer their own, until they are signed out', async () => {
+test('two users in two browsers behind one proxy, which serves the page below a path, each see and steer their own, until they are signed out', async () => {
   const [shop, bank] = [await fleet().namespace(), await fleet().namespace()];
   for (const namespace of [shop, bank])
     await fleet().createPool(namespace, 'web', { replicas: 1, template: runningTemplate });
   await grant(fleet().kube, shop, { kind: 'User', name: 'ada' }, STEER);
   await grant(fleet().kube, bank, { kind: 'Group', name: `of-${bank}` }, LOOK);
 
-  const proxy = await ReverseProxy.start();
+  const proxy = await ReverseProxy.start({ below: '/tools/drover' });
   onTestFinished(() => proxy.close());
   const env = { DROVER_DASHBOARD_NAMESPACES: `${shop},${bank}`, DROVER_DASHBOARD_ORIGINS: proxy.origin };
   const proxied = await Proxied.start(await dashboardKubeconfig(fleet()), env, { streamMs: 2_000 });
@@ -73,7 +73,7 @@ test('two users in two browsers behind one proxy each see and steer their own, u
   await bobs.getByRole('button', { name: 'Sign in again' }).click();
   await bobs.getByRole('link', { name: 'bob' }).click();
   await bobs.locator('[data-live="live"]').waitFor();
-  expect(bobs.url()).toBe(`${proxy.origin}/#/pool/${bank}/web`);
+  expect(bobs.url()).toBe(`${proxy.origin}/tools/drover/#/pool/${bank}/web`);
 });
 
 test('a user who signs in in the browser of another sees nothing of them', async () => {

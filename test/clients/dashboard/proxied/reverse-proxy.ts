@@ -17,19 +17,22 @@ export class ReverseProxy {
   opened = 0;
   readonly port: number;
   readonly #server: Server;
+  /** The path below which it serves the dashboard, which does not know of it, such as `/drover`. */
+  readonly #below: string;
   #to: { port: number; agent: Agent } | undefined;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, below: string) {
     this.#server = server;
+    this.#below = below;
     this.port = (server.address() as AddressInfo).port;
   }
 
-  static async start(): Promise<ReverseProxy> {
+  static async start({ below = '' } = {}): Promise<ReverseProxy> {
     let proxy: ReverseProxy | undefined;
     const own = await (await Authority.make()).issue('proxy');
     const server = createServer(own, (incoming, outgoing) => proxy!.#pass(incoming, outgoing));
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    return (proxy = new ReverseProxy(server));
+    return (proxy = new ReverseProxy(server, below));
   }
 
   /** Passes on to this dashboard, which it shows its client certificate. */
@@ -55,7 +58,9 @@ export class ReverseProxy {
   #pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const [, signsIn] = /^\/sign-in\/(.+)$/.exec(incoming.url!) ?? [];
     if (signsIn !== undefined) {
-      outgoing.writeHead(302, { 'Set-Cookie': `who=${signsIn}; Path=/; Secure; HttpOnly`, Location: '/' }).end();
+      outgoing
+        .writeHead(302, { 'Set-Cookie': `who=${signsIn}; Path=/; Secure; HttpOnly`, Location: `${this.#below}/` })
+        .end();
       return;
     }
     if (`https://${incoming.headers.host}${incoming.url}` === this.#login) {
@@ -71,7 +76,9 @@ export class ReverseProxy {
     }
     const { 'x-forwarded-user': _user, 'x-forwarded-groups': _groups, ...headers } = incoming.headers;
     const said = { 'X-Forwarded-User': user, 'X-Forwarded-Groups': groups.join(',') };
-    const { url: path, method } = incoming;
+    const { method } = incoming;
+    if (!incoming.url!.startsWith(`${this.#below}/`)) return void outgoing.writeHead(404).end();
+    const path = incoming.url!.slice(this.#below.length);
     if (path === '/api/stream') this.opened++;
     const options = { host: '127.0.0.1', ...this.#to, path, method };
     const passing = request({ ...options, headers: { ...headers, ...said } }, (answer) => {

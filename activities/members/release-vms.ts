@@ -9,10 +9,16 @@ import type { Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
+import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { keepExternal, runsExternal, strategyWithoutDrain } from '../../decisions/membership/eviction-strategy.ts';
+import { strategyPatch } from '../../decisions/membership/transfer.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
+import { recordEvent } from '../lib/events.ts';
 import { unpauseStandby } from '../lib/pause.ts';
 import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
@@ -24,21 +30,26 @@ import type { Acted } from '../owners/try-each.ts';
 export function createReleaseActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
     /**
-     * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
-     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. It loses its record
-     * as well: a later pool of the name takes back what a backup has restored, and not what was let go. An extra or
-     * standby VM becomes an ordinary one, and continues if its pool has paused it. `unmatched`: each only if it still
-     * does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     * Removes the pool or set from these VMs' owner references. They lose what only drover acts on: a VM that was
+     * leaving loses its mark, as a pool that adopts the VM later would delete it because of the mark. It loses its
+     * record as well: a later pool of the name takes back what a backup has restored, and not what was let go. An extra
+     * or standby VM becomes an ordinary one, and continues if its pool has paused it. `unmatched`: each only if it
+     * still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
     releaseVms: async (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> => {
       const tally = new Tally(client, key);
+      /** VMs that run with another eviction strategy than they have now. */
+      const external = new Set<string>();
       // Only a set lets go of what its selector no longer matches.
       const mayLeave = (owner: StoredVmOwner, vm: Stored): boolean =>
         because === undefined ? isOrphaned(owner) : key.kind !== undefined && isUnmatched(owner as StoredSet, vm);
       const release = (target: Target): Promise<Acted> =>
         tally.patch(target, async (owner, vm) => {
           if (!mayLeave(owner, vm) || !isMemberOf(key, seenMember(key, vm))) return null;
-          if (key.kind === undefined) await goOn(vm);
+          const vmi = key.kind === undefined ? await ownVmi(vm) : undefined;
+          if (vmi !== undefined) await unpauseStandby(client, vm, vmi);
+          const strategy = key.kind === undefined ? strategyWithoutDrain(owner as StoredPool, vm) : undefined;
+          if (strategy !== undefined && runsExternal(vmi)) external.add(vm.metadata.name);
           const { ownerReferences: owners = [], labels, annotations: before } = vm.metadata;
           return {
             // What it was beside the replicas of this pool, it is in no later one.
@@ -49,19 +60,24 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
               ...(before?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
             },
             ownerReferences: owners.filter((reference) => reference.uid !== key.uid),
+            ...(strategy === undefined ? {} : { spec: { template: strategyPatch(strategy) } }),
           };
         });
       await tally.each(vms, release, { most: concurrency });
       if (because !== undefined) await tally.report('Release');
+      const left = tally.acted.filter((name) => external.has(name));
+      if (left.length > 0) {
+        const note = keepExternal(formatNames(left));
+        await recordEvent(client, key, { type: 'Warning', reason: 'SuccessfulRelease', action: 'Release', note });
+      }
       return tally.done();
     },
   };
 
-  async function goOn(vm: Stored): Promise<void> {
+  async function ownVmi(vm: Stored): Promise<Stored<VirtualMachineInstance> | undefined> {
     const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
-    const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at));
-    if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)))
-      await unpauseStandby(client, vm, vmi);
+    const vmi = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
+    return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
   }
 }
 

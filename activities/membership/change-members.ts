@@ -1,5 +1,7 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
+import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
+import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   changeAnnotation,
@@ -10,6 +12,7 @@ import {
   type MembershipChange,
   type MembersReport,
 } from '../../decisions/membership/change.ts';
+import { stillExternal } from '../../decisions/membership/eviction-strategy.ts';
 import {
   isHandover,
   abandonedChangeOf,
@@ -155,10 +158,11 @@ class ListedRun extends MembersRun {
   }
 
   /** A plan that has not seen the revision of the VMI would restart it. */
-  async #sawVmi(name: string): Promise<void> {
+  async #sawVmi(name: string): Promise<VmWithVmi['vmi']> {
     const at = { namespace: this.key.namespace, name };
-    const vmi = await ignoreNotFound(this.client.get(VirtualMachineInstances, at));
+    const vmi = await ignoreNotFound(this.client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
     this.saw({ vmis: vmi?.metadata.resourceVersion });
+    return vmi;
   }
 
   async #report({ body, digest }: Request): Promise<MembersReport | null> {
@@ -167,7 +171,10 @@ class ListedRun extends MembersRun {
     const looked = await this.#look(pool, body);
     const others = looked.filter(({ message }) => message !== 'moved');
     const moved = looked.flatMap(({ name, message }) => (message === 'moved' ? [name] : []));
-    await this.onEach(moved, (name) => this.#sawVmi(name));
+    const vmis = new Map<string, VmWithVmi['vmi']>();
+    await this.onEach(moved, async (name) => void vmis.set(name, await this.#sawVmi(name)));
+    const left = looked.flatMap(({ name, vm }) => (vm === undefined ? [] : [{ vm, vmi: vmis.get(name) }]));
+    const note = body.action === 'detach' ? stillExternal(left) : null;
     return {
       digest,
       moved,
@@ -175,6 +182,7 @@ class ListedRun extends MembersRun {
         vm: name,
         message: this.refused.get(name) ?? `it ${message ?? 'has changed meanwhile: ask again'}`,
       })),
+      ...(note === null ? {} : { note }),
     };
   }
 }

@@ -2,13 +2,23 @@ import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
+import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
+import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import {
+  runsExternal,
+  stillExternal,
+  strategyOfReturned,
+  strategyWithoutDrain,
+} from '../../decisions/membership/eviction-strategy.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
+import { EXTERNAL } from '../../decisions/template/template.ts';
 import { memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -23,7 +33,8 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {
-  names: string[];
+  /** As they are now. */
+  vms: VmWithVmi[];
   minVersions: ResourceVersions;
 }
 
@@ -39,6 +50,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
           [JOINED_ANNOTATION]: 'true',
           ...memberOfAnnotation(key.uid, name, client.clock.now()),
         }),
+        strategyOf: strategyOfReturned,
       });
       return report(key, done, 'SuccessfulAttach', 'Attached');
     },
@@ -47,7 +59,8 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     unlabelVms: async (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> => {
       const done = await onEach(key, vms, {
         isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
-        patchOf: ({ metadata }) => asFormer(key.name, metadata),
+        patchOf: ({ metadata }, _revision, strategy) => asFormer(key.name, metadata, strategy),
+        strategyOf: strategyWithoutDrain,
         before: (vm, vmi) => unpauseStandby(client, vm, vmi),
       });
       return report(key, done, 'SuccessfulDetach', 'Detached');
@@ -60,7 +73,9 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     vms: readonly Target[],
     how: {
       isMeant: (vm: Stored<VirtualMachine>) => boolean;
-      patchOf: (object: Stored, revision: string | null) => LabelPatch;
+      patchOf: (object: Stored, revision: string | null, strategy?: string | null) => LabelPatch;
+      /** The eviction strategy that the VM gets; null for none, undefined if it keeps its own. */
+      strategyOf: (pool: StoredPool, vm: Stored<VirtualMachine>) => string | null | undefined;
       /** Annotations of the VM alone. */
       vmAnnotations?: (name: string) => Record<string, string>;
       /** What is done before anything is written. */
@@ -68,25 +83,31 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     },
   ): Promise<Labelled> {
     const { namespace } = key;
-    const done: Labelled = { names: [], minVersions: {} };
+    const done: Labelled = { vms: [], minVersions: {} };
     const poolNow = sharedCall(() => livePool(client, key));
     const act = async ({ name, uid }: Target): Promise<Acted> => {
       const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name })]);
       if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'skipped';
       if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'skipped';
-      const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }));
-      if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
+      const strategy = how.strategyOf(pool, vm);
+      const found = await ignoreNotFound(
+        client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }),
+      );
+      const vmi = found !== undefined && isControlledBy(found, VirtualMachines, { namespace, uid }) ? found : undefined;
+      if (vmi !== undefined) {
         await how.before?.(vm, vmi);
-        const vmis = await labelVmi(client, vmi.metadata, how.patchOf(vmi, vmView(vm).revision));
+        // What was started while the VM was not the pool's has started without what `drain` gives.
+        const hasRevision = strategy !== EXTERNAL || runsExternal(vmi);
+        const vmis = await labelVmi(client, vmi.metadata, how.patchOf(vmi, hasRevision ? vmView(vm).revision : null));
         done.minVersions = maxVersions(done.minVersions, { vmis });
       }
       const { resourceVersion } = vm.metadata;
-      const own = how.patchOf(vm, null);
+      const own = how.patchOf(vm, null, strategy);
       const annotations = { ...own.annotations, ...how.vmAnnotations?.(name) };
-      const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
-      const stored = await ignoreStale(patchKept(client, VirtualMachines, { namespace, name }, patch));
+      const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion }, strategy);
+      const stored = await ignoreStale(patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch));
       if (stored === undefined) return 'skipped';
-      done.names.push(name);
+      done.vms.push({ vm: stored, vmi });
       return 'done';
     };
     outcomeOf(await tryEach(vms, act, { most: concurrency }));
@@ -95,12 +116,14 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
 
   async function report(
     key: PoolKey,
-    { names, minVersions }: Labelled,
+    { vms, minVersions }: Labelled,
     reason: 'SuccessfulAttach' | 'SuccessfulDetach',
     verb: string,
   ): Promise<ResourceVersions | Acted> {
-    if (names.length === 0) return 'skipped';
-    const note = `${verb} by hand: ${formatNames(names)}`;
+    if (vms.length === 0) return 'skipped';
+    const names = vms.map(({ vm }) => vm.metadata.name);
+    const left = stillExternal(vms);
+    const note = `${verb} by hand: ${formatNames(names)}${left === null ? '' : `; ${left}`}`;
     await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
     return minVersions;
   }

@@ -3,6 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { changeAnnotation, membershipChangeOf, type MembersReport } from '../../decisions/membership/change.ts';
+import { stillExternal } from '../../decisions/membership/eviction-strategy.ts';
 import {
   pausedAnnotation,
   pausedPoolOf,
@@ -128,9 +129,10 @@ async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): P
   await kubeVirt.resume(digest, async (pool) => (await othersThan(pool)).length > 0);
   const others = await othersThan(kubeVirtPool);
   const { name } = run.key;
-  const note =
+  const unmatched =
     `${formatNames(others.map(({ metadata }) => metadata.name))} do not match the template, and KubeVirt would restart them: ` +
     `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it continue`;
+  const notes = [...(others.length === 0 ? [] : [unmatched]), ...[stillExternal(vms) ?? []].flat()];
   const moved = vms.map(({ vm }) => vm.metadata.name);
-  return { digest, moved, faults: [], ...(others.length === 0 ? {} : { note }) };
+  return { digest, moved, faults: [], ...(notes.length === 0 ? {} : { note: notes.join('; ') }) };
 }

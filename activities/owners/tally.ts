@@ -33,6 +33,16 @@ interface Seen {
   metadata: { resourceVersion?: string };
 }
 
+/** What a member is given, as in a merge patch. */
+interface MemberChange {
+  labels?: object;
+  annotations?: object;
+  finalizers?: readonly string[];
+  ownerReferences?: readonly object[];
+  /** What is to change in its spec. */
+  spec?: object;
+}
+
 /** What one activity does to members of a pool or a set, one by one. */
 export class Tally {
   readonly client: KubeClient;
@@ -78,12 +88,12 @@ export class Tally {
   }
 
   /**
-   * Patches the metadata of a member, or of what is to be one, as it is now: `changeOf` says how, and null if it is to
-   * be left. It is left, too, if it changes meanwhile.
+   * Patches the metadata of a member, or of what is to be one, as it is now, and its `spec`: `changeOf` says how, and
+   * null if it is to be left. It is left, too, if it changes meanwhile.
    */
   async patch(
     { name, uid }: Member,
-    changeOf: (owner: StoredVmOwner, member: Stored) => object | null | Promise<object | null>,
+    changeOf: (owner: StoredVmOwner, member: Stored) => MemberChange | null | Promise<MemberChange | null>,
   ): Promise<Acted> {
     const { client, key } = this;
     const at = { namespace: key.namespace, name };
@@ -93,7 +103,11 @@ export class Tally {
     if (owner === undefined || member?.metadata.uid !== uid) return 'skipped';
     const change = await changeOf(owner, member);
     if (change === null) return 'skipped';
-    const patch = { metadata: { ...change, resourceVersion: member.metadata.resourceVersion } };
+    const { spec, ...metadata } = change;
+    const patch = {
+      metadata: { ...metadata, resourceVersion: member.metadata.resourceVersion },
+      ...(spec === undefined ? {} : { spec }),
+    };
     const written = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
     this.sawMember(written);
     if (written === undefined) return 'skipped';

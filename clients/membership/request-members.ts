@@ -86,6 +86,7 @@ export async function requestMembers(
   await labelPodsOf(await session.kube(), namespace, moved);
   for (const vm of moved) print(`${labelOf(Vms.resource, vm)} ${outcomeOf(way.action, name)}`);
   if (moved.length < names.length) throw new Failure(message);
+  printMore(message);
 }
 
 /**
@@ -99,7 +100,7 @@ export async function requestHandover(
   { timeout }: WaitOptions,
 ): Promise<string> {
   const kube = await session.kube();
-  const { namespace = '', name } = given.metadata;
+  const { namespace = '' } = given.metadata;
   const what = body.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
   const pool = await knownPool(session, given, timeout);
   const request = { ...MembershipChannel, body, what };
@@ -107,8 +108,14 @@ export async function requestHandover(
   const { vms = [], message } = answer!;
   await labelPodsOf(kube, namespace, vms);
   for (const vm of vms) print(`${labelOf(Vms.resource, vm)} ${body.action === 'takeover' ? 'taken over' : 'released'}`);
-  if (message.includes(`vmpool ${name}`)) printNote(message);
+  printMore(message);
   return vms.length < MOST_MOVED ? `${vms.length} VMs` : `${MOST_MOVED} VMs or more`;
+}
+
+/** An answer names the VMs that have moved; what it says beyond that is for the user to act on. */
+function printMore(message: string): void {
+  const [, ...more] = message.split('; ');
+  if (more.length > 0) printNote(more.join('; '));
 }
 
 /** Whether a request stands on the pool without an answer. */

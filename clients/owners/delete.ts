@@ -1,3 +1,4 @@
+import { keepExternal } from '../../decisions/membership/eviction-strategy.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
@@ -67,6 +68,8 @@ async function deleteOwner(
   if (dryRun !== 'client') await kube.delete(resource, { namespace, name }, policy);
   print(`${typeLabelOf(resource)} "${name}" deleted${dryRunSuffix(dryRun)}`);
   if (cascade !== 'orphan' && isPool(kind, owner)) printKeptDisks(name, owner);
+  if (cascade === 'orphan' && isPool(kind, owner) && owner.spec.drain !== undefined)
+    printNote(`pool ${name}: ${keepExternal('its VMs')}`);
   return uid;
 }
 

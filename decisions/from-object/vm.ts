@@ -39,7 +39,7 @@ export interface VirtualMachine extends KubeObject {
     template?: {
       /** Whatever it holds: the API server does not check it in a VM that is being deleted. */
       metadata?: { labels?: Record<string, string> | null } | null;
-      spec?: { architecture?: string; domain?: { machine?: { type?: string } } };
+      spec?: { architecture?: string; evictionStrategy?: string; domain?: { machine?: { type?: string } } };
     };
   };
   status?: VmOperationFields & {

@@ -17,6 +17,7 @@ import { numberOf } from '../template/vm-names.ts';
 import { formerMemberOf } from '../views/annotations/former-member.ts';
 import { memberOfAnnotation } from '../views/annotations/member-of.ts';
 import type { StoredPool } from '../views/pool.ts';
+import { runsExternal, strategyOfReturned } from './eviction-strategy.ts';
 import { fitOf, type Fit } from './fit.ts';
 import type { MetadataPatch, Transfer } from './transfer.ts';
 
@@ -32,6 +33,8 @@ export interface Joining {
   /** What the pool's next rollout does to the VM. */
   fate: 'unchanged' | 'updated' | 'restarted';
   fit: Fit;
+  /** The eviction strategy that `drain` gives it again; undefined if it keeps its own. */
+  strategy: string | undefined;
 }
 
 /**
@@ -42,17 +45,29 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
   const { name } = pool.metadata;
   const number = numberOf(name, vm.metadata.name);
   const template = poolTemplate(pool.spec);
-  const fit = fitOf(vm, vmi, vmFromTemplate(pool, template, number ?? 0));
+  const strategy = strategyOfReturned(pool, vm);
+  const fit = fitOf(withStrategy(vm, strategy), vmi, vmFromTemplate(pool, template, number ?? 0));
   // Another controller may have made anything of it since.
   const record = controllerOf(vm) === undefined ? formerMemberOf(vm.metadata.annotations) : null;
   const former = record?.pool === name ? record.revision : null;
   const newest = revisionOf(template);
   const revision = fit.differs.length === 0 ? newest : former;
   const isNewest = revision === newest && fit.vmiDiffers.length === 0;
-  const ran = former === null ? null : (formerMemberOf(vmi?.metadata.annotations)?.revision ?? former);
+  // What has started meanwhile has started without it.
+  const isForeign = former === null || (strategy !== undefined && !runsExternal(vmi));
+  const ran = isForeign ? null : (formerMemberOf(vmi?.metadata.annotations)?.revision ?? former);
   const vmiRevision = isNewest ? newest : ran;
   const fate = fateOf(newest, revision, vmiRevision);
-  return { name: vm.metadata.name, isNamed: number !== null, revision, vmiRevision, fate, fit };
+  return { name: vm.metadata.name, isNamed: number !== null, revision, vmiRevision, fate, fit, strategy };
+}
+
+function withStrategy(vm: Stored<VirtualMachine>, strategy: string | undefined): Stored<VirtualMachine> {
+  const { template } = vm.spec ?? {};
+  if (strategy === undefined || template === undefined) return vm;
+  return {
+    ...vm,
+    spec: { ...vm.spec, template: { ...template, spec: { ...template.spec, evictionStrategy: strategy } } },
+  };
 }
 
 function fateOf(newest: string, revision: string | null, vmiRevision: string | null): Joining['fate'] {
@@ -71,7 +86,7 @@ const labelsOf = (pool: string, revision: string | null): Record<string, string 
  */
 export const joiningTransfer = (
   { metadata }: StoredPool,
-  { name, revision, fit }: Joining,
+  { name, revision, fit, strategy }: Joining,
   from: string | null,
   now: number,
 ): Transfer => ({
@@ -93,6 +108,7 @@ export const joiningTransfer = (
     [REMOVING_ANNOTATION]: null,
   },
   ...(revision === null ? {} : { template: fit.vmiMetadata }),
+  strategy,
   finalizers: { remove: KUBEVIRT_POOL_FINALIZER },
 });
 

@@ -17,6 +17,7 @@ import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { roleOf } from '../views/vm.ts';
 import { isListed, membershipChangeOf, unfinished } from './change.ts';
+import { strategyWithoutDrain } from './eviction-strategy.ts';
 import { asFormer } from './label-patch.ts';
 import type { MovePatches, Vm } from './moves.ts';
 import { transferPatch } from './transfer.ts';
@@ -169,6 +170,7 @@ export function releasePatches(
       to: referenceTo(kubeVirtPool),
       labels: { ...labels, ...matchLabels, [KUBEVIRT_REVISION_LABEL]: isNewest ? revision : null },
       annotations: { ...annotations, [DETACHED_ANNOTATION]: null },
+      strategy: strategyWithoutDrain(droverPool, vm),
       finalizers: { add: KUBEVIRT_POOL_FINALIZER },
     }),
     vmi: {

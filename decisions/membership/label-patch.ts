@@ -14,7 +14,7 @@ import {
 } from '../../api/labels-and-annotations.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { formerMemberAnnotation, formerMemberOf } from '../views/annotations/former-member.ts';
-import type { MetadataPatch } from './transfer.ts';
+import { strategyPatch, type MetadataPatch } from './transfer.ts';
 
 /** The parts of a VM or a VMI that tell which pool it is of. */
 type Labelled = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers'>;
@@ -35,9 +35,13 @@ export function asMember(pool: string, { labels = {}, annotations }: Labelled, r
 
 /**
  * What a VM or a VMI that has left the pool loses: everything by which drover knew it there. It keeps a note of its
- * revision, in case it returns.
+ * revision, in case it returns, and of the eviction strategy that it loses.
  */
-export function asFormer(pool: string, { labels = {}, annotations, finalizers }: Labelled): LabelPatch {
+export function asFormer(
+  pool: string,
+  { labels = {}, annotations, finalizers }: Labelled,
+  strategy?: string | null,
+): LabelPatch {
   const revision = labels[REVISION_LABEL] ?? formerMemberOf(annotations)?.revision ?? null;
   const kept = finalizers?.filter((finalizer) => finalizer !== DISKS_FINALIZER);
   return {
@@ -54,17 +58,21 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
       [CORRECT_DRIFT_ANNOTATION]: null,
       [PROTECT_ANNOTATION]: null,
       ...(annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
-      ...formerMemberAnnotation({ pool, revision }),
+      ...formerMemberAnnotation({ pool, revision, ...(strategy === undefined ? {} : { wasDrained: true }) }),
     },
     ...(kept?.length === finalizers?.length ? {} : { finalizers: kept! }),
   };
 }
 
-/** Returns the merge patch of a VM; its VMI template gets the same labels. `metadata`: what else is to be written. */
+/**
+ * Returns the merge patch of a VM; its VMI template gets the same labels. `metadata`: what else is to be written.
+ * `strategy`: the eviction strategy that it gets, null for none.
+ */
 export const vmLabelPatch = (
   { labels, ...rest }: LabelPatch,
   metadata: object,
-): { metadata: object; spec: { template: { metadata: Pick<LabelPatch, 'labels'> } } } => ({
+  strategy: string | null | undefined,
+): { metadata: object; spec: { template: object } } => ({
   metadata: { ...metadata, labels, ...rest },
-  spec: { template: { metadata: { labels } } },
+  spec: { template: { metadata: { labels }, ...strategyPatch(strategy) } },
 });

@@ -9,6 +9,7 @@ import { formerMemberOf } from '../views/annotations/former-member.ts';
 import { kindOf } from '../views/owner-kind.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { ListedChange } from './change.ts';
+import { strategyWithoutDrain } from './eviction-strategy.ts';
 import { joining, joiningTransfer, joiningVmi } from './joining.ts';
 import { asFormer } from './label-patch.ts';
 import { transferPatch, type MetadataPatch } from './transfer.ts';
@@ -74,10 +75,11 @@ export function whyNotDetached(vm: Vm, { isCounted }: Pick<ListedChange, 'isCoun
 export function movePatches(kind: Kind, pool: StoredPool, { vm, vmi }: VmWithVmi, now: number): MovePatches {
   if (kind === 'adopt') return joinPatches(pool, { vm, vmi }, null, now);
   const { name, uid } = pool.metadata;
-  const { labels, annotations } = asFormer(name, vm.metadata);
+  const strategy = strategyWithoutDrain(pool, vm);
+  const { labels, annotations } = asFormer(name, vm.metadata, strategy);
   const of = asFormer(name, vmi?.metadata ?? {});
   return {
-    vm: transferPatch(vm, { from: uid, to: null, labels, annotations }),
+    vm: transferPatch(vm, { from: uid, to: null, labels, annotations, strategy }),
     vmi: { labels: of.labels, annotations: of.annotations },
   };
 }

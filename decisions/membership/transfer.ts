@@ -6,6 +6,10 @@ export interface MetadataPatch {
   annotations: Record<string, string | null>;
 }
 
+/** Returns the part of a VM's VMI template that gives it this eviction strategy; nothing if it keeps its own. */
+export const strategyPatch = (strategy: string | null | undefined): { spec?: { evictionStrategy: string | null } } =>
+  strategy === undefined ? {} : { spec: { evictionStrategy: strategy } };
+
 /** What a VM is given when another object becomes its controller, or none does. */
 export interface Transfer extends MetadataPatch {
   /** UID of the controller that it must have; null if it must have none. */
@@ -14,6 +18,8 @@ export interface Transfer extends MetadataPatch {
   to: OwnerReference | null;
   /** Of its VMI template alone, which gets the labels of the VM, too. */
   template?: MetadataPatch;
+  /** The eviction strategy that it gets; null for none. */
+  strategy?: string | null | undefined;
   finalizers?: { add?: string; remove?: string };
 }
 
@@ -23,7 +29,7 @@ export interface Transfer extends MetadataPatch {
  */
 export function transferPatch(
   vm: Stored,
-  { from, to, labels, annotations, template, finalizers }: Transfer,
+  { from, to, labels, annotations, template, strategy, finalizers }: Transfer,
 ): object | null {
   const { uid, resourceVersion, ownerReferences = [], finalizers: existing = [] } = vm.metadata;
   if ((controllerOf(vm)?.uid ?? null) !== from) return null;
@@ -43,6 +49,7 @@ export function transferPatch(
     spec: {
       template: {
         metadata: { ...template, labels: { ...template?.labels, ...labels } },
+        ...strategyPatch(strategy),
       },
     },
   };

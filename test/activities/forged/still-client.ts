@@ -35,6 +35,7 @@ export class StillClient {
   onWrite: (verb: string, resource: Resource, name: string) => void | Promise<void> = () => {};
   /** What was written, such as `delete virtualmachines shop/web-1`; Events are not. */
   readonly writes: string[] = [];
+  readonly events: KubeObject[] = [];
 
   constructor(server: ApiServer) {
     this.#server = server;
@@ -67,6 +68,7 @@ export class StillClient {
   }
 
   async create(resource: Resource, object: KubeObject, { dryRun, lastCheck }: WriteOptions = {}): Promise<Stored> {
+    if (resource.plural === 'events') this.events.push(object);
     if (resource.plural === 'events' || dryRun === true) return object as Stored;
     await this.onWrite('create', resource, object.metadata.name);
     lastCheck?.();

@@ -20,7 +20,7 @@ function vm(metadata: Partial<ObjectMeta>): Stored<VirtualMachine> {
   return {
     metadata: { ...given, ...metadata },
     spec: structuredClone(pool.spec.template.spec),
-  } as Stored<VirtualMachine>;
+  };
 }
 
 const joinedBy = (from: string | null): unknown =>

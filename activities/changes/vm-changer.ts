@@ -5,11 +5,12 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { withChange, type ChangeRecord } from '../../decisions/changes/change-record.ts';
 import { formatPath, type Edit } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
-import { asStarted, unkept } from '../../decisions/changes/undo.ts';
+import { asStarted, unkept, withDefaults } from '../../decisions/changes/undo.ts';
 import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
 import { blockedNeed } from '../../decisions/disruption/need.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { mergePatch, type WrittenVm } from '../../decisions/merge/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -40,9 +41,9 @@ export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
 interface VmChange {
   is: 'change';
   after: Stored<VirtualMachine>;
-  /** The CHANGES_ANNOTATION that tells of it. */
-  annotation: string;
   edits: readonly Edit[];
+  /** The CHANGES_ANNOTATION with a record of these edits; null if they are too long for one. */
+  annotationOf: (edits: readonly Edit[]) => string | null;
   shape: string;
 }
 
@@ -59,7 +60,8 @@ export class VmChanger {
   readonly #client: KubeClient;
   readonly #cache: Pick<ClusterCache, 'vmView' | 'rolloutStrategy' | 'kubevirtPlugs'>;
   readonly #change: Change;
-  readonly #tried = new Set<string>();
+  /** The edits of each shape with the defaults that a dry run has shown. */
+  readonly #tried = new Map<string, readonly Edit[]>();
 
   constructor(
     client: KubeClient,
@@ -75,14 +77,22 @@ export class VmChanger {
   async change(live: LiveVm): Promise<Changed | NotAdmitted> {
     const found = await this.find(live);
     if (found instanceof NotAdmitted || found.is !== 'change') return found;
-    if (!this.#tried.has(found.shape)) await this.tryOut(live, found);
-    return { is: 'changed', vm: this.#cache.vmView(await this.#write(live, found)) };
+    const expected = this.#tried.get(found.shape) ?? (await this.tryOut(live, found));
+    let { written, edits } = await this.#write(live, found, expected);
+    // KubeVirt has filled in another default than for the VM of the dry run: the record must name this one.
+    if (canonical(edits) !== canonical(expected))
+      ({ written } = await this.#write({ ...live, stored: written }, { ...found, after: written }, edits));
+    return { is: 'changed', vm: this.#cache.vmView(written) };
   }
 
-  /** Makes a dry run of what was found for the VM. Throws what the API server refuses, or would not keep. */
-  async tryOut(live: LiveVm, change: VmChange): Promise<void> {
-    await this.#write(live, change, true);
-    if (this.#tried.size < MOST_SHAPES) this.#tried.add(change.shape);
+  /**
+   * Makes a dry run of what was found for the VM, and returns its edits with the defaults that are filled in. Throws
+   * what the API server refuses, or would not keep.
+   */
+  async tryOut(live: LiveVm, change: VmChange): Promise<readonly Edit[]> {
+    const { edits } = await this.#write(live, change, change.edits, true);
+    if (this.#tried.size < MOST_SHAPES) this.#tried.set(change.shape, edits);
+    return edits;
   }
 
   /** Returns what is to be changed of the VM; why nothing is, or not now. */
@@ -100,16 +110,17 @@ export class VmChanger {
       return blocked.need === 'excluded'
         ? { is: 'skipped', message: blocked.message }
         : new NotAdmitted(blocked.message);
-    const annotation = withChange(stored.metadata.annotations, {
+    const record = {
       ...this.#change.record,
       at: new Date().toISOString(),
       need,
       ...(restarts !== undefined && { vmi: restarts.uid }),
       ...(kept !== undefined && { kept }),
-      edits,
-    });
-    if (annotation === null) return { is: 'skipped', message: TOO_LONG };
-    return { is: 'change', after, annotation, edits, shape: digestOf([need, edits]) };
+    };
+    const annotationOf = (of: readonly Edit[]): string | null =>
+      withChange(stored.metadata.annotations, { ...record, edits: [...of] });
+    if (annotationOf(edits) === null) return { is: 'skipped', message: TOO_LONG };
+    return { is: 'change', after, edits, annotationOf, shape: digestOf([need, edits]) };
   }
 
   #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {
@@ -123,20 +134,25 @@ export class VmChanger {
     });
   }
 
+  /** `recorded`: the edits that the record names. Returns the edits as they are stored, defaults included. */
   async #write(
     { stored, vm: { namespace, name } }: LiveVm,
-    { after, annotation, edits }: VmChange,
+    { after, edits: asked, annotationOf }: VmChange,
+    recorded: readonly Edit[],
     dryRun = false,
-  ): Promise<Stored<VirtualMachine>> {
+  ): Promise<{ written: Stored<VirtualMachine>; edits: readonly Edit[] }> {
+    const annotation = annotationOf(recorded);
+    if (annotation === null) throw new ActRefused('Invalid', TOO_LONG);
     const patch = patchOf(stored, after, annotation);
     const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
       dryRun,
     });
+    const edits = withDefaults(written, asked);
     const lost = unkept(written, edits) ?? (field(written, ...CHANGES_PATH) === annotation ? null : CHANGES_PATH);
     // Without the values: they may be a user's data, and what fails is told in Temporal.
     if (lost !== null)
       throw new ActRefused('Invalid', `${formatPath(lost)} does not stay as it is written: something changes it`);
-    return written;
+    return { written, edits };
   }
 }
 

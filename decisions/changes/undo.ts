@@ -57,6 +57,18 @@ export const asStarted = <Vm>(vm: Vm, edits: readonly Edit[], started: unknown):
     return value === undefined ? unset(holder, path, path.length) : withEdits(holder, [{ path, is: value }]);
   }, vm) as Vm;
 
+/**
+ * Returns the edits as `stored` has them: KubeVirt fills in a default for some values that are taken away, such as the
+ * machine type. A value that is there as before was not taken away.
+ */
+export const withDefaults = (stored: unknown, edits: readonly Edit[]): readonly Edit[] =>
+  edits.map((edit) => {
+    const { path, was, is } = edit;
+    const found = is === undefined ? valueAt(stored, path) : null;
+    if (found?.is !== 'there' || found.value == null || isSame(found.value, was, path)) return edit;
+    return { ...edit, is: found.value };
+  });
+
 /** Returns the path of the first value that `stored` does not have as these edits have set it; null if it has all. */
 export function unkept(stored: unknown, edits: readonly Edit[]): Step[] | null {
   const lost = edits.find(({ path, is }) => {

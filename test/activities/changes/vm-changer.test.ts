@@ -101,3 +101,45 @@ test('a change that restarts VMs skips those that opted out, unless it needs no 
   const done = (await shop.changer({ restarts: true })(other)) as Extract<Changed, { is: 'changed' }>;
   expect(done.vm.changes[0]).toMatchObject({ need: 'Restart', vmi: aVmi(done.vm).uid });
 });
+
+/** A value that KubeVirt fills in as soon as it is taken away, as the type of a machine. */
+const DEFAULTED = { spec: { template: { spec: { hostname: null } } } };
+const withDefault =
+  (of: (vm: Stored) => string) =>
+  (vm: Stored): Stored => {
+    const { spec } = vm as { spec?: { template: { spec: object } } };
+    const inner = { hostname: of(vm), ...spec?.template.spec };
+    return { ...vm, spec: { ...spec, template: { ...spec?.template, spec: inner } } };
+  };
+
+test('a value that KubeVirt fills in once it is taken away is recorded, so that an undo restores the one before', async () => {
+  const shop = new Shop();
+  shop.policy = withDefault(() => 'default');
+  const change = shop.changer({ wanted: { patch: DEFAULTED } });
+  const before = shop.vm('a', { hostname: 'old' });
+  expect(await change(before)).toMatchObject({ is: 'changed' });
+  expect(await change(shop.vm('b', { hostname: 'old' }))).toMatchObject({ is: 'changed' });
+  expect(shop.asked.map(({ name, isDryRun }) => `${name}${isDryRun ? '?' : ''}`)).toEqual(['a?', 'a', 'b']);
+  for (const name of ['a', 'b'])
+    expect(shop.notes(name)[0]!.edits).toEqual([
+      { path: ['spec', 'template', 'spec', 'hostname'], was: 'old', is: 'default' },
+    ]);
+  const undo = { wanted: { undo: 'patch-1' }, record: { ...CHANGE.record, id: 'undo-1', operation: 'undo-1' } };
+  expect(await shop.changer(undo)(shop.read('a'))).toMatchObject({ is: 'changed' });
+  expect(shop.read('a').spec).toEqual(before.spec);
+});
+
+test('what KubeVirt fills in for one VM is recorded, though it filled in something else for others', async () => {
+  const shop = new Shop();
+  shop.policy = withDefault(({ metadata }) => `of-${metadata.name}`);
+  const change = shop.changer({ wanted: { patch: DEFAULTED } });
+  for (const name of ['a', 'b']) await change(shop.vm(name, { hostname: 'old' }));
+  expect(shop.notes('b')[0]!.edits).toMatchObject([{ was: 'old', is: 'of-b' }]);
+});
+
+test('a value that is filled in as it was before is no change', async () => {
+  const shop = new Shop();
+  shop.policy = withDefault(() => 'old');
+  const change = shop.changer({ wanted: { patch: DEFAULTED } });
+  await expect(change(shop.vm('a', { hostname: 'old' }))).rejects.toThrow('hostname does not stay as it is written');
+});

@@ -395,6 +395,28 @@ test('VMs are changed once each, though their worker dies and Temporal forgets, 
   );
 });
 
+test('a value that KubeVirt fills in once it is taken away is changed, noted as it is now, and restored by an undo', async () => {
+  const vms = await aVmsOld(each(['old', 'older'], {}));
+  const typeOf = async (name: string): Promise<unknown> =>
+    (await specOf(vms, name)).spec.template.spec.domain?.['machine'];
+  const set = (name: string, type: string): Promise<unknown> =>
+    fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', {
+      spec: { template: { spec: { domain: { machine: { type } } } } },
+    });
+  await Promise.all([set('old', 'pc-q35-rhel9.2.0'), set('older', 'pc-q35-rhel8.6.0')]);
+  const merge = 'spec: { template: { spec: { domain: { machine: { type: null } } } } }';
+  const names = ['old', 'older'];
+  const operation = await make(vms, { action: 'Patch', patch: { merge }, vms: { names } }, { name: 'cleared' });
+  await operation.stands('Complete');
+  const cleared = await typeOf('old');
+  expect(cleared).not.toEqual({ type: 'pc-q35-rhel9.2.0' });
+  expect(await typeOf('older')).toEqual(cleared);
+  const undo = await make(vms, { action: 'Patch', patch: { undo: 'cleared' }, vms: { names } }, { name: 'restored' });
+  await undo.stands('Complete');
+  expect(await typeOf('old')).toEqual({ type: 'pc-q35-rhel9.2.0' });
+  expect(await typeOf('older')).toEqual({ type: 'pc-q35-rhel8.6.0' });
+});
+
 /** What a change of a VM that runs needs: what it sets beneath `spec.template`, and what KubeVirt makes of that. */
 const CHANGES: Record<string, [template: object, need: ChangeNeed]> = {
   model: [{ spec: { domain: { cpu: { model: 'host-model' } } } }, 'Restart'],

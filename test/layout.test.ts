@@ -213,6 +213,11 @@ test.each(Object.entries(ON_DISKS))('workers %s VMs only where their disks are a
   expect(found.toSorted()).toEqual(files);
 });
 
+test('no test waits for the second that Vitest waits by default', () => {
+  const waits = sources().filter((file) => file.startsWith('test/') && /\bvi\.wait(?:For|Until)\(/.test(textOf(file)));
+  expect(waits.toSorted()).toEqual(['test/wait-for.ts', 'test/workflows/time-skipping.ts']);
+});
+
 /** What activities write by merge patches without a look at whether it is kept, and why. */
 const UNLOOKED = {
   'activities/changes/vm-changer.ts': 'looks itself: users write quantities in any form, and no value is told',

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { identify, isAlive } from '../dev/process/process-identity.ts';
+import { eventually } from './wait-for.ts';
 
 const script = `
 import { spawnReaped } from '${import.meta.dirname}/reaped.ts';
@@ -18,5 +19,5 @@ test('a process that a test has started ends with it, even if the test is killed
   const child = identify(Number(line))!;
   expect(isAlive(child)).toBe(true);
   parent.kill('SIGKILL');
-  await vi.waitFor(() => expect(isAlive(child)).toBe(false), 10_000);
+  await eventually(() => expect(isAlive(child)).toBe(false));
 });

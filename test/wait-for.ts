@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { vi } from 'vitest';
 
 /**
  * Time limit, in milliseconds, for what takes seconds on an idle machine and may take minutes on a busy one. Shorter
@@ -25,3 +26,7 @@ export async function waitFor<T>(check: () => T | Promise<T>, timeout: number): 
     await sleep(pause);
   }
 }
+
+/** Waits within one process, for what takes milliseconds on an idle machine; also under fake timers. */
+export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
+  vi.waitFor(check, { timeout: PATIENCE_MS / 4, interval: 20 });

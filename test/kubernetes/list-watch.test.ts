@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
+import { eventually } from '../wait-for.ts';
 
 type Options = Pick<
   ListWatchOptions<KubeObject, string>,
@@ -73,7 +74,7 @@ test('a server that ends every watch as soon as it begins is called less and les
     () => ({ metadata: { resourceVersion: '1' }, items: [] }),
     () => void watches.push(Date.now()),
   );
-  await vi.waitFor(() => expect(watches.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
+  await eventually(() => expect(watches.length).toBeGreaterThanOrEqual(4));
   // Back-offs of 250 ms, 500 ms and 1 s, each with 25 % jitter.
   expect(watches[3]! - watches[0]!).toBeGreaterThan(1_200);
 });
@@ -88,7 +89,7 @@ test('a list that always expires before its last page is requested less and less
     return { metadata: { resourceVersion: '1', continue: 'more' }, items: [] };
   };
   const listWatch = await onServer(list, undefined, { onError: ({ message }) => errors.push(message) });
-  await vi.waitFor(() => expect(lists.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
+  await eventually(() => expect(lists.length).toBeGreaterThanOrEqual(4));
   expect(lists[3]! - lists[0]!).toBeGreaterThan(1_200);
   expect(listWatch.behindMs).toBeGreaterThan(1_200);
   expect(errors[0]).toBe(expired.message);
@@ -115,7 +116,7 @@ test.each([
     expect(listWatch).toMatchObject({ missing: why, synced: false, size: 0, behindMs: 0 });
     expect(errors).toEqual([]);
     isThere = true;
-    await vi.waitFor(() => expect(listWatch.missing).toBeNull(), { timeout: 10_000 });
+    await eventually(() => expect(listWatch.missing).toBeNull());
     expect(listWatch).toMatchObject({ synced: true, size: 1 });
     expect(told).toEqual([why, null]);
   },
@@ -142,14 +143,12 @@ test.each([
     );
     await listWatch.ready();
     isThere = false;
-    await vi.waitFor(() => expect(listWatch.missing).toBe(why), { timeout: 10_000 });
+    await eventually(() => expect(listWatch.missing).toBe(why));
     expect(listWatch).toMatchObject({ synced: false, size: 0, behindMs: 0 });
     // What a node is to healing: not known any more, rather than gone.
     expect(deleted).toEqual([['shop/web-1', false]]);
     isThere = true;
-    await vi.waitFor(() => expect(listWatch).toMatchObject({ missing: null, synced: true, size: 1 }), {
-      timeout: 10_000,
-    });
+    await eventually(() => expect(listWatch).toMatchObject({ missing: null, synced: true, size: 1 }));
   },
 );
 
@@ -165,10 +164,10 @@ test('a kind that was there is not missing at once: after a restore, the API ser
   await listWatch.ready();
   isThere = false;
   listWatch.restart();
-  await vi.waitFor(() => expect(errors).toContain('late'), { timeout: 10_000 });
+  await eventually(() => expect(errors).toContain('late'));
   expect(listWatch).toMatchObject({ missing: null, synced: false });
   isThere = true;
-  await vi.waitFor(() => expect(listWatch.synced).toBe(true), { timeout: 10_000 });
+  await eventually(() => expect(listWatch.synced).toBe(true));
 });
 
 test('a kind that a worker needs keeps it waiting, and is an error', async () => {
@@ -177,7 +176,7 @@ test('a kind that a worker needs keeps it waiting, and is an error', async () =>
   let isThere = false;
   const list = () => (isThere ? { metadata: { resourceVersion: '7' }, items: [] } : forbidden);
   const listWatch = await onServer(list, undefined, { onError: ({ message }) => errors.push(message) });
-  await vi.waitFor(() => expect(errors).toContain('no'), { timeout: 10_000 });
+  await eventually(() => expect(errors).toContain('no'));
   expect(listWatch).toMatchObject({ missing: null, synced: false });
   isThere = true;
   await listWatch.ready();
@@ -238,7 +237,7 @@ test('an event of the watch during a list is newer than the list, and an object 
       const metadata = { resourceVersion: '6' };
       if (!query.has('continue')) return { metadata: { ...metadata, continue: 'more' }, items: [vm('same', '5')] };
       events.resolve(told.map((event) => `${JSON.stringify(event)}\n`).join(''));
-      await vi.waitFor(() => expect(listWatch.version).toBe(9n), { timeout: 10_000 });
+      await eventually(() => expect(listWatch.version).toBe(9n));
       return { metadata, items: [vm('deleted', '2'), vm('modified', '4')] };
     },
     () => events.promise,
@@ -257,13 +256,13 @@ test('the cache has reached the version of a change when onChange is called', as
     () => events.splice(0).join(''),
     { onChange: () => void told.push(listWatch.version) },
   );
-  await vi.waitFor(() => expect(listWatch.size).toBe(1), { timeout: 10_000 });
+  await eventually(() => expect(listWatch.size).toBe(1));
   expect(told).toEqual([7n]);
 });
 
 test('an empty list may have null instead of items, as lists of metadata alone do', async () => {
   const listWatch = await onServer(() => ({ metadata: { resourceVersion: '1' }, items: null }));
-  await vi.waitFor(() => expect(listWatch.synced).toBe(true));
+  await eventually(() => expect(listWatch.synced).toBe(true));
   expect([...listWatch.values()]).toEqual([]);
 });
 
@@ -311,13 +310,13 @@ describe('a watch of a restored cluster that is being listed', () => {
         return new Promise(() => {});
       },
     );
-    await vi.waitFor(() => expect(from).toEqual(['900']));
+    await eventually(() => expect(from).toEqual(['900']));
     list = { metadata: { resourceVersion: '500' }, items: backup };
     await listWatch.relist();
-    await vi.waitFor(() => expect(from).toEqual(['900', '500']));
+    await eventually(() => expect(from).toEqual(['900', '500']));
     listWatch.restart();
     expect(listWatch.synced).toBe(false);
-    await vi.waitFor(() => expect(from).toEqual(['900', '500', '500']));
+    await eventually(() => expect(from).toEqual(['900', '500', '500']));
     expect(listWatch).toMatchObject({ synced: true, version: 500n });
   });
 
@@ -357,7 +356,7 @@ test('an event before the first page of a list is not a sign of a restore', asyn
     async () => {
       if (lists++ === 0) return { metadata: { resourceVersion: '5' }, items: [] };
       events.resolve(`${JSON.stringify({ type: 'ADDED', object: vm('web-1', '9') })}\n`);
-      await vi.waitFor(() => expect(listWatch.version).toBe(9n), { timeout: 10_000 });
+      await eventually(() => expect(listWatch.version).toBe(9n));
       return { metadata: { resourceVersion: '6' }, items: [] };
     },
     () => events.promise,

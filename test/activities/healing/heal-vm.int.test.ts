@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import type { Removal } from '../../../activities/healing/unhealthy-vm-remover.ts';
 import type { Stored } from '../../../api/objects.ts';
@@ -22,6 +22,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { withDisk } from '../../integration/healing/healings.ts';
+import { eventually } from '../../wait-for.ts';
 import { aWorkerCache, type WorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
@@ -63,7 +64,7 @@ class Scene {
       vmFromTemplate(pool, pool.spec.template, 1),
     );
     const context = new Scene(pool, made, worker);
-    await vi.waitFor(() => expect(worker.cache.vmiHistories.of(identityOf(made))).not.toBeNull());
+    await eventually(() => expect(worker.cache.vmiHistories.of(identityOf(made))).not.toBeNull());
     await context.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return context;
   }
@@ -339,7 +340,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
     status: { phase: 'Scheduled', phaseTransitionTimestamps },
   });
   await cluster().kube.delete(VirtualMachineInstances, vmi.metadata);
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(context.worker.cache.vmiHistories.of(identityOf(context.vm))).toMatchObject({ lastEnded: vmi.metadata.uid }),
   );
   await context.remove();

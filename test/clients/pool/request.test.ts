@@ -10,6 +10,7 @@ import type { Session } from '../../../clients/session/session.ts';
 import { digestOf } from '../../../decisions/owners/request.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { eventually } from '../../wait-for.ts';
 import { poolWith } from '../rollout/pools.ts';
 
 type Answer = Pick<HandledRequest, 'outcome' | 'message'>;
@@ -169,7 +170,7 @@ describe('a request without a worker', () => {
       return true;
     });
     const asked = ask();
-    await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners.length);
+    await eventually(() => expect(process.listenerCount('SIGINT')).toBeGreaterThan(listeners.length));
     process.listeners('SIGINT')[0]!('SIGINT');
     timeout.abort(new Error('late'));
     await expect(asked).rejects.toThrow('no worker has answered within 10 s');
@@ -231,7 +232,7 @@ test('a user whose request is replaced or taken back before a worker saw it is t
     cluster = new Cluster();
     cluster.answer = null;
     const asking = ask();
-    await vi.waitFor(() => expect(cluster.pool.metadata.annotations).toBeDefined());
+    await eventually(() => expect(cluster.pool.metadata.annotations).toBeDefined());
     cluster.annotate(annotations);
     await expect(asking).rejects.toThrow(words);
   }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { WorkQueue } from '../../../simulator/store/work-queue.ts';
+import { eventually } from '../../wait-for.ts';
 
 /** Returns a queue that records its work. */
 function queueOf(work: (key: string, times: number) => Promise<number | undefined>, concurrency = 2) {
@@ -27,7 +28,7 @@ test('a key that is added before the start waits for it', async () => {
   await sleep(5);
   expect(done).toEqual([]);
   queue.start();
-  await vi.waitFor(() => expect(done).toEqual(['a']));
+  await eventually(() => expect(done).toEqual(['a']));
 });
 
 test('a key that is added again while it is worked on is worked on once more, never twice at once', async () => {
@@ -41,7 +42,7 @@ test('a key that is added again while it is worked on is worked on once more, ne
   });
   queue.add('a');
   for (let n = 0; n < 5; n++) queue.add('a');
-  await vi.waitFor(() => expect(done).toEqual(['a', 'a']));
+  await eventually(() => expect(done).toEqual(['a', 'a']));
   await queue.stop();
   expect(most).toBe(1);
 });
@@ -56,7 +57,7 @@ test('at most as many keys are worked on at once as allowed', async () => {
     return undefined;
   }, 3);
   for (let n = 0; n < 20; n++) queue.add(`key-${n}`);
-  await vi.waitFor(() => expect(done).toHaveLength(20));
+  await eventually(() => expect(done).toHaveLength(20));
   expect(most).toBe(3);
 });
 
@@ -67,7 +68,7 @@ test('a key that asks for another look gets it, and a failed key is tried again'
   });
   queue.add('again');
   queue.add('failing');
-  await vi.waitFor(() => expect([...done].sort()).toEqual(['again', 'again', 'failing', 'failing']));
+  await eventually(() => expect([...done].sort()).toEqual(['again', 'again', 'failing', 'failing']));
   expect(errors).toEqual(['once']);
 });
 
@@ -77,7 +78,7 @@ test('a conflict is tried again and not reported', async () => {
     return undefined;
   });
   queue.add('a');
-  await vi.waitFor(() => expect(done).toEqual(['a', 'a']));
+  await eventually(() => expect(done).toEqual(['a', 'a']));
   expect(errors).toEqual([]);
 });
 

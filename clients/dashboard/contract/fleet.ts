@@ -55,6 +55,8 @@ export interface Revision {
   hash: string;
   /** Null while it has not been looked up. */
   number: number | null;
+  /** The template's own; the one that all VMs had before; or one that only VMs have, such as one that was undone. */
+  is: 'new' | 'old' | 'other';
 }
 
 /** A step of a rollout. */

@@ -109,7 +109,7 @@ export class Card {
   #indexOf(hash: string | null): number {
     if (hash === null || this.kind !== Pools.resource.kind) return -1;
     const found = this.#revisions.findIndex((one) => one.hash === hash);
-    return found === -1 ? this.#revisions.push({ hash, number: null }) - 1 : found;
+    return found === -1 ? this.#revisions.push({ hash, number: null, is: 'other' }) - 1 : found;
   }
 
   /** Builds the card anew, and its needs. */

@@ -17,11 +17,13 @@ export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): 
 export interface PoolFlags {
   /** Its replacement; null if it is not replaced. */
   cycle: Cycle | null;
+  /** When it failed in the rollout, in milliseconds since the epoch; null if that does not count it as failed. */
+  failedAt: number | null;
   isClaimed: boolean;
 }
 
 const SEATS = { Surge: 1, Standby: 2 } as const;
-export const NO_FLAGS: PoolFlags = { cycle: null, isClaimed: false };
+export const NO_FLAGS: PoolFlags = { cycle: null, failedAt: null, isClaimed: false };
 
 /** VMs, VMIs and migrations as they are watched, by `namespace/name`; and which of them have changed. */
 export class Members {
@@ -86,7 +88,7 @@ export class Members {
   }
 
   setFlags(key: string, flags: PoolFlags): void {
-    set(this.#flags, key, flags.cycle !== null || flags.isClaimed ? flags : undefined);
+    set(this.#flags, key, flags === NO_FLAGS ? undefined : flags);
     this.dirty.add(key);
   }
 
@@ -117,9 +119,11 @@ export class Members {
     const { namespace, name, owner, roleLabel } = vm;
     const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
     const vmi = found?.vmUid === vm.uid ? found : undefined;
-    const { cycle, isClaimed } = this.#flags.get(key) ?? NO_FLAGS;
+    const { cycle, failedAt, isClaimed } = this.#flags.get(key) ?? NO_FLAGS;
     const migration = this.#migrationOf(key);
-    const flags = { isMigrating: migration !== undefined, isHealed: cycle !== null, isClaimed };
+    // A later VM of the same name has not failed.
+    const hasFailed = failedAt !== null && vm.createdAt <= failedAt;
+    const flags = { isMigrating: migration !== undefined, isHealed: cycle !== null, hasFailed, isClaimed };
     const seen = seenVm(vm, isUnseen ? null : vmi, flags);
     const seat: Seat = {
       name,

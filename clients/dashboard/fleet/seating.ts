@@ -1,5 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import { failuresOfThisWay } from '../../../decisions/rollout/state/state.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
@@ -219,11 +220,17 @@ export class Seating {
 }
 
 function flagsOf(pool: Stored<Pool> | null): Map<string, PoolFlags> {
-  const { healing, disruptedVMs = [] } = pool?.status ?? {};
+  const { healing, rollout, disruptedVMs = [] } = pool?.status ?? {};
   const cycles = new Map((healing?.cycles ?? []).map((cycle) => [cycle.vm, cycle]));
   const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
-  const flagged = [...cycles.keys(), ...claimed];
-  return new Map(flagged.map((vm) => [vm, { cycle: cycles.get(vm) ?? null, isClaimed: claimed.has(vm) }]));
+  const failures = rollout === undefined || rollout.completedAt !== undefined ? [] : failuresOfThisWay(rollout);
+  const failed = new Map(failures.map(({ vm, at }) => [vm, Date.parse(at)]));
+  const flagsOfVm = (vm: string): PoolFlags => ({
+    cycle: cycles.get(vm) ?? null,
+    failedAt: failed.get(vm) ?? null,
+    isClaimed: claimed.has(vm),
+  });
+  return new Map([...cycles.keys(), ...claimed, ...failed.keys()].map((vm) => [vm, flagsOfVm(vm)]));
 }
 
 const isHealedIn = (pool: Stored<Pool> | null, member: string): boolean =>

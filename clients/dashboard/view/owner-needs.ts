@@ -116,15 +116,15 @@ const LASTS: Partial<Record<VmState, [one: string, several: string]>> = {
 
 /** VMs that fail and that nothing is to replace, and VMs in a state for longer than that should last. */
 function vmNeeds(card: OwnerCard, { pool, waiting, now }: Seen, isFull: boolean): NeedDraft[] {
-  const { healing } = card;
+  const { healing, rollout } = card;
   const isPaused = healing !== null && (healing.paused ?? healing.suspended) !== null;
   const notReplaced = pool?.status?.healing?.notReplaced ?? [];
   const isNotReplaced = (vm: string): boolean =>
     healing === null || notReplaced.some((one) => one.vm === vm && one.waitsFor === undefined);
-  // Of these, that they were given up, or that healing stands still, is told.
+  const told = [...(healing?.givenUp ?? []), ...(rollout?.halted == null ? [] : rollout.failures)];
+  // Of these, that they were given up, that they have ended the rollout, or that healing stands still, is told.
   const others = waiting.filter(
-    ({ vm, state }) =>
-      !healing?.givenUp.some((one) => one.vm === vm) && !(isPaused && (state === 'F' || state === 'H')),
+    ({ vm, state }) => !told.some((one) => one.vm === vm) && !(isPaused && (state === 'F' || state === 'H')),
   );
   const failing = others.filter(({ vm, state }) => state === 'F' && isNotReplaced(vm));
   const late = others.filter((one) => !failing.includes(one) && one.lateAt !== null && one.lateAt <= now);

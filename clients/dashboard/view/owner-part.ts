@@ -95,7 +95,10 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
     windows,
     waits: waitsOf(pool, view, windows),
     actions: poolActions(pool, revisions, whyNot),
-    revisions: current === null || current.hash === target.hash ? [target] : [target, current],
+    revisions: [
+      { ...target, is: 'new' },
+      ...(current === null || current.hash === target.hash ? [] : [{ ...current, is: 'old' } as const]),
+    ],
     budget: {
       maxUnavailable: String(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE),
       limit: maxUnavailableOf(poolView(pool)),

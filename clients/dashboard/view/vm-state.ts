@@ -9,6 +9,8 @@ interface VmFlags {
   isMigrating: boolean;
   /** Its pool replaces it. */
   isHealed: boolean;
+  /** The rollout of its pool counts it as failed. */
+  hasFailed: boolean;
   /** It has a claim on the budget of its pool: it goes down, or comes back. */
   isClaimed: boolean;
 }
@@ -48,7 +50,11 @@ function stateOf(vm: VmView, vmi: VmiView | undefined, flags: VmFlags, { ready, 
   if (vmi?.pause != null) return 'P';
   if (ready) return vm.changingState ? 'U' : 'R';
   if (!isWanted) return liveVmi(vmi) === undefined ? 'O' : 'T';
-  if (isFailing(vm)) return 'F';
+  return downStateOf(vm, vmi, flags);
+}
+
+function downStateOf(vm: VmView, vmi: VmiView | undefined, flags: VmFlags): VmState {
+  if (isFailing(vm) || flags.hasFailed) return 'F';
   if (flags.isClaimed || vm.changingState) return 'U';
   if (isBroken(vm)) return 'F';
   return isComing(vm, vmi) ? 'S' : 'D';

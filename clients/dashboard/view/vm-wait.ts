@@ -62,7 +62,11 @@ function foundOf(state: VmState, { vm, vmi, migration, cycle }: Waiting): Found 
   if (state === 'T') return leaving(vm, vmi);
   const what = state === 'P' ? 'something else than a user has paused its guest' : coming(vm, vmi);
   const message = vm?.failure ?? vmi?.whyNotReady ?? null;
-  return { what: message === null ? what : `${what}: ${message}`, since: notReadySince(vm, vmi) };
+  return {
+    what: message === null ? what : `${what}: ${message}`,
+    since: notReadySince(vm, vmi),
+    moreMs: vmi?.deleting === true ? vmi.graceMs : 0,
+  };
 }
 
 function moving(migration: MigrationInFlight | undefined): Found {
@@ -77,7 +81,7 @@ const healed = (cycle: Cycle | null): Found => ({
 
 function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
   const blockedBy = vm?.blockedBy ?? vmi?.blockedBy ?? null;
-  const what = vmi === undefined ? 'its object is still there' : (whyLost(vmi) ?? 'its guest shuts down');
+  const what = vmi === undefined ? 'its object is still there' : (whyLost(vmi) ?? 'the guest is shutting down');
   return {
     what: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
     since: vm?.leavingSince ?? vmi?.deletingSince ?? null,
@@ -88,7 +92,8 @@ function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
 function notReadySince(vm: VmView | null, vmi: VmiView | undefined): number | null {
   if (isUp(vmi)) return null;
   const since = vm?.notReadySince ?? (vmi?.ready === false ? vmi.readySince : null);
-  return since ?? (vm ?? vmi)?.createdAt ?? null;
+  // Its VMI has begun to stop, and KubeVirt has not said yet that the VM is not ready.
+  return since ?? (vm?.ready === true ? (vmi?.deletingSince ?? null) : ((vm ?? vmi)?.createdAt ?? null));
 }
 
 const isUp = (vmi: VmiView | undefined): boolean => vmi?.ready === true && !vmi.deleting;
@@ -114,7 +119,7 @@ function coming(vm: VmView | null, vmi: VmiView | undefined): string {
   const lost = whyLost(vmi);
   if (lost !== null) return lost;
   if (isUp(vmi)) return 'KubeVirt was asked to restart it';
-  if (vmi?.deleting === true) return 'its last guest shuts down';
+  if (vmi?.deleting === true) return 'the guest is shutting down';
   const live = liveVmi(vmi);
   if (live !== undefined) {
     const next = NEXT[live.phase] ?? 'its VMI does not run';
@@ -122,7 +127,7 @@ function coming(vm: VmView | null, vmi: VmiView | undefined): string {
     return `${next} (${live.phase || 'no phase'}${where})`;
   }
   const failures = vm?.startFailures ?? 0;
-  if (failures > 0) return `${failures} of its starts have failed in a row`;
+  if (failures > 0) return failures === 1 ? 'its last start failed' : `its last ${failures} starts failed`;
   const what = UNSTARTED[vm?.state ?? ''] ?? 'KubeVirt has made no VMI of it yet';
   return vm === null || vm.state === '' ? what : `${what} (${vm.state})`;
 }

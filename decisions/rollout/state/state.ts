@@ -120,7 +120,7 @@ export const failuresThatCount = (state: RolloutStatus): Failure[] =>
   failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
 
 /** Failures in the rollout's current direction: failures that caused an undo do not count against the undo. */
-function failuresOfThisWay(state: RolloutStatus): Failure[] {
+export function failuresOfThisWay(state: RolloutStatus): Failure[] {
   const { failures, halted } = state;
   if (halted === undefined || !isGoingBack(state)) return failures;
   return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));

@@ -47,8 +47,41 @@ describe('a card of a pool', () => {
       current: 5,
       ready: 2,
       counts: { R: 2, D: 1, F: 1, T: 1, O: 1 },
-      revisions: [{ hash: hashOf(2) }, { hash: hashOf(1) }],
+      revisions: [
+        { hash: hashOf(2), is: 'new' },
+        { hash: hashOf(1), is: 'old' },
+      ],
     });
+  });
+
+  test('calls the revision of a canary that was undone neither new nor old', () => {
+    const fleet = aFleet();
+    fleet.setOwner(POOL, undefined, aPoolWith({ status: { currentRevision: hashOf(2) } }));
+    add(fleet, aMember('web-1', { revision: hashOf(7) }));
+    expect(seen(fleet).card.revisions).toMatchObject([{ is: 'new' }, { hash: hashOf(7), is: 'other' }]);
+  });
+
+  const failure = { vm: 'web-1', message: 'no node fits', at: '2026-01-01T00:00:20Z' };
+  const claim = { vm: 'web-1', by: 'pool/default/default/web/update/abc/1', at: '2026-01-01T00:00:00Z' };
+  const restarting = aMember('web-1', { ready: false, changingState: true, notReadySince: NOW });
+
+  test('shows a VM as failing while its rollout counts it as failed, though it is still being restarted', () => {
+    const stateAfter = (failures: (typeof failure)[], rollout: object = {}, vm = restarting): string | undefined => {
+      const fleet = aFleet();
+      fleet.setOwner(
+        POOL,
+        undefined,
+        aPoolWith({ status: { disruptedVMs: [claim] }, rollout: { failures, ...rollout } }),
+      );
+      add(fleet, vm, { ready: false, phase: 'Scheduling' });
+      return seen(fleet).cells[0]?.[1];
+    };
+    expect(stateAfter([])).toBe('U');
+    expect(stateAfter([failure])).toBe('F');
+    const undoing = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:25Z' };
+    expect(stateAfter([failure], { halted: undoing })).toBe('U');
+    expect(stateAfter([failure], {}, { ...restarting, createdAt: NOW })).toBe('U');
+    expect(stateAfter([failure], { completedAt: '2026-01-01T00:00:25Z' })).toBe('U');
   });
 
   test('tells who holds its budget, until when and for what', () => {

@@ -127,6 +127,20 @@ describe('a VM that is in a state for longer than it should', () => {
     expect(watched.after(10)).toMatchObject([{ kind: 'late', vm: 'web-1' }]);
   });
 
+  test('is not one that has been ready until its guest began to stop, however old it is, but one that stops for long', () => {
+    const stopping = { deleting: true, deletingSince: START + 59 * MINUTE, graceMs: 3 * MINUTE };
+    for (const [vm, minutes] of [
+      [{ createdAt: START }, 5],
+      [{ createdAt: START, changingState: true }, 10],
+    ] as const) {
+      const watched = withVm(vm, stopping);
+      expect(watched.after(59 + minutes + 2.9)).toEqual([]);
+      expect(watched.after(59 + minutes + 3)).toMatchObject([
+        { since: at(59), sentence: expect.stringContaining('the guest is shutting down') },
+      ]);
+    }
+  });
+
   test('is one that something holds while it is deleted, beyond the grace of its guest', () => {
     const watched = withVm(
       { deleting: true, leavingSince: START, blockedBy: 'example.com/backup' },
@@ -163,6 +177,18 @@ describe('a VM that is in a state for longer than it should', () => {
         sentence: expect.stringContaining('VM db has not come up'),
         command: 'kubectl describe vm db -n default',
       },
+    ]);
+  });
+
+  test('is not told of again beside that it has ended its rollout, and else fails at once if the rollout counts it', () => {
+    const failed = { vm: 'web-1', message: 'no node fits', at: at(0) };
+    const waiting = { ...down, changingState: true };
+    const halted = { kind: 'Failed', by: 'drover', at: at(0), reason: 'web-1: no node fits' } as const;
+    const pool = { rollout: { failures: [failed], halted }, status: {} };
+    const vmi = { ready: false, phase: 'Scheduling' };
+    expect(withVm(waiting, vmi, pool).after(1)).toEqual([]);
+    expect(withVm(waiting, vmi, { rollout: { failures: [failed] } }).after(1)).toMatchObject([
+      { kind: 'vms-failing', vm: 'web-1' },
     ]);
   });
 

@@ -31,17 +31,19 @@ export function rowsOf(card: OwnerCard, cells: readonly VmCell[]): Row[] {
     ...roleRow('extra', 'extra', cells, EXTRA, 0),
     ...roleRow('standby', 'standby', cells, STANDBY, card.standbyWanted),
   ];
-  if (card.revisions.length < 2) {
+  const [target, ...others] = card.revisions;
+  const before = others
+    .map((revision, index) => ({
+      id: revision.hash,
+      label: `${revision.is}, ${revisionName(revision)}`,
+      cells: replicas.filter((cell) => cell[2] === index + 1),
+      missing: 0,
+    }))
+    .filter(({ cells }, index) => cells.length > 0 || others[index]!.is === 'old');
+  if (before.length === 0) {
     const label = roleRows.length === 0 ? '' : 'replicas';
     return [{ id: 'all', label, cells: replicas, missing }, ...roleRows];
   }
-  const [target, ...others] = card.revisions;
-  const old = others.map((revision, index) => ({
-    id: revision.hash,
-    label: `old, ${revisionName(revision)}`,
-    cells: replicas.filter((cell) => cell[2] === index + 1),
-    missing: 0,
-  }));
   const rest = replicas.filter(([, , revision]) => revision < 0 || revision > others.length);
   return [
     {
@@ -50,7 +52,7 @@ export function rowsOf(card: OwnerCard, cells: readonly VmCell[]): Row[] {
       cells: replicas.filter(([, , revision]) => revision === 0),
       missing,
     },
-    ...old.filter((row, index) => index === 0 || row.cells.length > 0),
+    ...before,
     ...(rest.length === 0 ? [] : [{ id: 'other', label: 'other', cells: rest, missing: 0 }]),
     ...roleRows,
   ];

@@ -5,8 +5,9 @@ import { cellName, movedTo, pageOf, rowsOf, segmentsOf } from '../../../../clien
 import { summaryOf } from '../../../../clients/dashboard/page/pure/summary.ts';
 import { aCard, cellsOf } from './fixture/fleets.ts';
 
-const OLD = { hash: 'old', number: 7 };
-const NEW = { hash: 'new', number: 8 };
+const OLD = { hash: 'old', number: 7, is: 'old' } as const;
+const NEW = { hash: 'new', number: 8, is: 'new' } as const;
+const UNDONE = { hash: 'undone', number: null, is: 'other' } as const;
 const shapeOf = (rows: ReturnType<typeof rowsOf>) =>
   rows.map(({ label, cells, missing }) => ({ label, vms: cells.map(([name]) => name), missing }));
 
@@ -31,6 +32,14 @@ describe('the squares of a card', () => {
     const cells = cellsOf('web', 'RR');
     const card = aCard('web', cells, { revisions: [NEW, OLD] });
     expect(rowsOf(card, cells).map(({ label }) => label)).toEqual(['new, revision 8', 'old, revision 7']);
+  });
+
+  test('are of another revision, and not of an old one, while VMs have one that was undone, and of one row after', () => {
+    const cells = [...cellsOf('web', 'R'), ...cellsOf('web', 'R', 1, 2)];
+    const labels = [cells, cells.slice(0, 1)].map((some) =>
+      rowsOf(aCard('web', some, { revisions: [NEW, UNDONE] }), some).map(({ label }) => label),
+    );
+    expect(labels).toEqual([['new, revision 8', 'other, undone'], ['']]);
   });
 
   test('show a VM of a revision that is not listed, extra VMs and standby VMs in rows of their own', () => {
@@ -62,7 +71,11 @@ describe('the squares of a card', () => {
           role === undefined ? [`vm-${index}`, state, revision] : [`vm-${index}`, state, revision, role],
         );
         const card = aCard('web', cells, {
-          revisions: Array.from({ length: revisions }, (_, index) => ({ hash: `r${index}`, number: index })),
+          revisions: Array.from({ length: revisions }, (_, index) => ({
+            hash: `r${index}`,
+            number: index,
+            is: 'other' as const,
+          })),
         });
         const shown = rowsOf(card, cells).flatMap((row) => row.cells);
         expect(shown.map(([name]) => name).toSorted()).toEqual(cells.map(([name]) => name).toSorted());

@@ -183,6 +183,7 @@ export const EVENT_REASONS = {
   Patched: 'a VM was changed, because a user asked for that',
   FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
+  Evicted: 'a VM was shut down by `drover drain start`, to leave its node',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   RequestDone: 'a request about a rollout, healing or the members of a pool was carried out',
   RequestRefused: 'a request about a rollout, healing or the members of a pool was refused, and why',

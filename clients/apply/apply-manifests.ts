@@ -11,7 +11,7 @@ import { collisions } from '../disks/collisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { applyOne, dryRunAll, type Accepted, type ApplyOptions as Choices } from './apply.ts';
-import { formatChange, formatDrainChange, formatHalts } from './format-change.ts';
+import { formatChange, formatHalts, formatUnexpected } from './format-change.ts';
 import { missingReferences } from './missing-references.ts';
 import { readPlan } from './plan.ts';
 import { waitUntilReady } from './wait.ts';
@@ -62,13 +62,15 @@ async function applyEach(
   dryRun: DryRun,
 ): Promise<{ kind: OwnerKind; owner: Stored<Owner> }> {
   const isDry = dryRun === 'server';
+  // A worker makes a template that returns the newest revision as soon as it is applied.
+  const lines = await outlook(each, choices.kube, isDry);
   const { outcome, isGoing, after } = isDry ? each : await applyOne(each, choices);
   const { name } = each.object.metadata;
   const title = `${each.kind.noun} ${name}`;
   print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunSuffix(dryRun)}`);
   if (each.unchecked !== undefined)
     printNote(`${title}: KubeVirt was not asked whether it accepts the template: ${each.unchecked}`);
-  for (const line of await outlook(each, choices.kube, isDry)) printNote(line);
+  for (const line of lines) printNote(line);
   if (isDry && each.requestedBy !== undefined)
     printNote(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
   if (isGoing)
@@ -82,7 +84,7 @@ async function applyEach(
  */
 async function outlook({ kind, before, after }: Accepted, kube: KubeClient, isDry: boolean): Promise<string[]> {
   if (before === undefined) return [];
-  const change = await (isDry ? formatChange : formatDrainChange)(kube, kind, before, after);
+  const change = await (isDry ? formatChange : formatUnexpected)(kube, kind, before, after);
   return [...change, ...formatHalts(kind, after)];
 }
 

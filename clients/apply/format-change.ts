@@ -8,8 +8,10 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { plain } from '../cli/print.ts';
+import { formatRevision, knownRevisions } from '../pool/revisions.ts';
 import { BY_SPEC, rolloutView } from '../pool/view.ts';
 import { disruptionOf as disruptionOfChange } from '../rollout/disruption.ts';
+import { isUndo } from '../rollout/undo.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */
 export async function formatChange(
@@ -32,7 +34,28 @@ export async function formatChange(
       `the template would be for ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay as before`,
     );
   }
-  return sentences.map((sentence) => `${kind.noun} ${after.metadata.name}: ${sentence}`);
+  const returned = await formatReturn(kube, kind, before, after);
+  return [...sentences.map((sentence) => `${kind.noun} ${after.metadata.name}: ${sentence}`), ...returned];
+}
+
+/** Says that the pool gets a template again that an undo took away, and why it did: the manifest does not know. */
+async function formatReturn(
+  kube: KubeClient,
+  kind: OwnerKind,
+  before: Stored<Owner>,
+  after: Stored<Owner>,
+): Promise<string[]> {
+  if (!isPool(kind, before) || !isPool(kind, after)) return [];
+  const [old, target] = [before, after].map(({ spec }) => revisionOf(poolTemplate(spec)));
+  const revisions = old === target ? [] : await knownRevisions(kube, before);
+  const at = revisions.findIndex(({ hash }) => hash === target);
+  const [undone, next] = [revisions[at], revisions[at + 1]];
+  if (undone === undefined || next === undefined || !isUndo(next)) return [];
+  const by = next.requestedBy === null ? '' : ` by ${plain(next.requestedBy)}`;
+  return [
+    `pool ${after.metadata.name}: this is the template of revision ${formatRevision(undone)} again, ` +
+      `which was undone${by}: ${plain(next.changeCause ?? '')}`,
+  ];
 }
 
 const whatIsNew = (before: Stored<Pool>, after: Stored<Pool>): string =>
@@ -47,14 +70,15 @@ const WITH_DRAIN = {
 const isOfDrainAlone = ({ spec: before }: Stored<Pool>, { spec: after }: Stored<Pool>): boolean =>
   isDeepStrictEqual(before.template, after.template) && (before.drain === undefined) !== (after.drain === undefined);
 
-/** Says of a pool that was applied that its VMs change for `drain` alone, and what that takes; empty if they don't. */
-export async function formatDrainChange(
+/** Says what users may not expect of an apply: VMs that change for `drain` alone, and a template that was undone. */
+export async function formatUnexpected(
   kube: KubeClient,
   kind: OwnerKind,
   before: Stored<Owner>,
   after: Stored<Owner>,
 ): Promise<string[]> {
-  if (!isPool(kind, before) || !isPool(kind, after) || !isOfDrainAlone(before, after)) return [];
+  if (!isPool(kind, before) || !isPool(kind, after)) return [];
+  if (!isOfDrainAlone(before, after)) return formatReturn(kube, kind, before, after);
   const disruption = await disruptionOf(kube, before, after);
   return disruption === undefined
     ? []

@@ -10,12 +10,14 @@ const startCommand = (): Command =>
     'cordon a node and have its VMs leave it, VMs of pools with `drain` within their budgets, and follow that until ' +
       'none is left; other pods stay',
   )
+    .option('--shut-down', 'also shut down VMs that can only leave so, and whose pools have no `drain`')
     .option('--no-wait', 'return as soon as all VMs were asked to leave')
     .addOption(reasonOption('`drain status`, and the annotation kubernetes.io/change-cause of the node'))
     .addOption(dryRunOption())
     .examples(
       ['Empty a node of its VMs', 'drover drain start worker-7 --reason "kernel update"'],
       ['What would happen to each VM', 'drover drain start worker-7 --dry-run'],
+      ['Shut down what cannot move', 'drover drain start worker-7 --shut-down'],
       ['All pods, once the VMs have left', 'drover drain start worker-7 && kubectl drain worker-7 --ignore-daemonsets'],
     )
     .does(async () => (await import('../drain/start.ts')).drainNode);

@@ -29,11 +29,10 @@ const findingRows = (findings: readonly Finding[]): Cell[][] =>
 function summaryOf(findings: readonly Finding[]): string {
   const count = (outcome: Outcome): number => findings.filter((one) => one.outcome === outcome).length;
   const [bad, warned, unknown] = [count('Failed'), count('Warning'), count('Unknown')];
-  const rest = [
-    ...(warned > 0 ? [`${warned} warned`] : []),
-    ...(unknown > 0 ? [`${unknown} could not be looked at`] : []),
+  const parts = [
+    `${bad === 0 ? 'none' : bad} failed`,
+    ...(warned > 0 ? [warned === 1 ? '1 warning' : `${warned} warnings`] : []),
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
   ];
-  const of = `${findings.length} findings`;
-  if (bad === 0) return [`nothing of ${of} keeps drover from working`, ...rest].join('; ');
-  return [`${bad} of ${of} failed`, ...rest].join('; ');
+  return `${findings.length} checks: ${parts.join(', ')}`;
 }

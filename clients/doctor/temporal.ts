@@ -1,4 +1,4 @@
-import { Connection, type ConnectionOptions } from '@temporalio/client';
+import { Connection, type ConnectionOptions, type WorkflowHandle } from '@temporalio/client';
 import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
@@ -86,14 +86,27 @@ export async function lookAtWatch(session: Session): Promise<Found> {
     return failed(sentenceOf(error), 'give the name of this cluster with --cluster, or DROVER_CLUSTER');
   }
   const { raw } = await client.workflow.getHandle(id).describe();
-  const [activity] = raw.pendingActivities ?? [];
+  return watchFound(id, taskQueueOf(cluster), raw.pendingActivities?.[0]);
+}
+
+type PendingActivity = NonNullable<Awaited<ReturnType<WorkflowHandle['describe']>>['raw']['pendingActivities']>[number];
+
+/** Temporal keeps the failure of the attempt before for as long as an attempt runs, which may be for months. */
+export function watchFound(id: string, taskQueue: string, activity: PendingActivity | undefined): Found {
   const failure = activity?.lastFailure?.message;
-  if (failure)
+  if (failure && !isWatching(activity))
     return warning(
       `workflow ${id} runs, and its last attempt to watch has failed: ${failure}`,
       "see the workers' logs",
     );
   const by = activity?.lastWorkerIdentity;
-  if (!by) return unknown(`workflow ${id} runs, and no worker watches yet: task queue ${taskQueueOf(cluster)}`);
+  if (!by) return unknown(`workflow ${id} runs, and no worker watches yet: task queue ${taskQueue}`);
   return ok(`workflow ${id} runs, and worker ${by} watches the cluster`);
 }
+
+/** `PENDING_ACTIVITY_STATE_STARTED`. */
+const STARTED = 2;
+
+/** A worker that has lost the API server gives up before its first heartbeat. */
+const isWatching = ({ state, lastHeartbeatTime, lastStartedTime }: PendingActivity): boolean =>
+  Number(state) === STARTED && Number(lastHeartbeatTime?.seconds ?? 0) > Number(lastStartedTime?.seconds ?? 0);

@@ -17,7 +17,7 @@ interface Pod extends KubeObject {
   status?: { phase?: string };
 }
 
-interface LauncherPod {
+export interface LauncherPod {
   namespace: string;
   name: string;
   uid: string;

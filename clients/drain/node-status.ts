@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
-import { formatCounts } from '../../decisions/runs/report.ts';
+import { formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Board, printViews } from '../cli/live.ts';
@@ -21,13 +21,15 @@ import { readNode } from './read.ts';
 const LOOK_MS = 2_000;
 
 /** What is left on a node; `-o json` prints it as is. */
-interface NodeReport {
+export interface NodeReport {
   node: string;
   /** Cordoned, or tainted as for a drain. */
   isDrained: boolean;
   /** Why it is drained, if the user who drains it has said so. */
   reason: string | null;
   items: NodeReportItem[];
+  /** What an eviction shuts down beyond any budget, as a sentence; null if it shuts down nothing so. */
+  shutDown: string | null;
 }
 
 /** Shows which VMIs are left on a node, once or until there are none. */
@@ -76,12 +78,33 @@ export async function nodeViewOf(kube: KubeClient, node: string): Promise<NodeRe
     node,
     isDrained,
     reason,
+    shutDown: formatShutDown(items),
     items: items.sort((a, b) => byNumber(a.namespace, b.namespace) || byNumber(a.name, b.name)),
   };
 }
 
+/** Such as `3 VMs will be shut down: 2 of pool shop/web (maxUnavailable 1), shop/mail`. */
+function formatShutDown(items: readonly NodeReportItem[]): string | null {
+  const ended = items.filter(({ state }) => state === 'ShutDown');
+  if (ended.length === 0) return null;
+  const groups = Map.groupBy(ended, ({ namespace, name, owner }) => `${namespace}/${owner ?? name}`);
+  const parts = [...groups.values()].map((group) => {
+    const { namespace, name, owner, maxUnavailable } = group[0]!;
+    if (owner === null) return `${namespace}/${name}`;
+    const [kind, ownerName] = owner.split('/') as [string, string];
+    const limit = maxUnavailable === null ? '' : ` (maxUnavailable ${maxUnavailable})`;
+    return `${group.length} of ${maxUnavailable === null ? kind : 'pool'} ${namespace}/${ownerName}${limit}`;
+  });
+  return `${formatVms(ended.length)} will be shut down, whatever the budgets of their pools: ${parts.join(', ')}`;
+}
+
 export const NEEDS_A_USER = new Set<NodeReportItem['state']>(['Stuck', 'Blocked']);
-const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
+const STYLES: Partial<Record<NodeReportItem['state'], Style>> = {
+  Stuck: 'red',
+  Blocked: 'red',
+  ShutDown: 'red',
+  Evacuating: 'green',
+};
 
 /** A line with how many are in progress, wait, or need a user; and a table. */
 export function blockOf({ node, isDrained, reason, items }: NodeReport): string[] {

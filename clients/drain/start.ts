@@ -8,8 +8,9 @@ import { whenInterrupted } from '../cli/interrupted.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunSuffix, printResult, type CommandResult } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
-import { evictAll, podsOn, type Evicted } from './evictions.ts';
-import { followNode, nodeViewOf, printNode } from './node-status.ts';
+import { evictAll, podsOn, type Evicted, type LauncherPod } from './evictions.ts';
+import { followNode, nodeViewOf, printNode, type NodeReport } from './node-status.ts';
+import { recordShutDowns } from './record.ts';
 import { ensureRights, TO_DRAIN } from './rights.ts';
 
 /** As often as `kubectl drain` asks again for pods that may not go yet. */
@@ -18,6 +19,8 @@ const AGAIN_MS = 5_000;
 interface StartOptions {
   reason?: string | undefined;
   dryRun: DryRun;
+  /** Whether VMs may be shut down beyond the budgets of their pools. */
+  shutDown?: boolean | undefined;
 }
 
 /** How far a drain has come, for users who end the command. */
@@ -32,27 +35,37 @@ const noDrainYet = (): DrainProgress => ({ isCordoned: false, ends: new Map(), o
 
 /**
  * Cordons the node and asks the API server once to evict the pod of each VMI on it, as `kubectl drain` does: KubeVirt
- * then marks the VMIs that are to be moved, and drover moves those of its pools. Leaves all other pods alone. Throws
- * `Failure` before anything is written if the user may not do all of it, or if there is no such node.
+ * then marks the VMIs that are to be moved, and drover moves those of its pools. Leaves all other pods alone, and VMs
+ * that drover would not disrupt now. Throws `Failure` before anything is written if the user may not do all of it, if
+ * VMs would be shut down and `shutDown` does not allow it, or if there is no such node.
  */
 export async function startDrain(
   kube: KubeClient,
   node: string,
-  { reason, dryRun }: StartOptions,
+  { reason, dryRun, shutDown = false }: StartOptions,
   progress: DrainProgress = noDrainYet(),
 ): Promise<CommandResult> {
-  const { items } = await nodeViewOf(kube, node);
+  const { items, shutDown: ended } = await nodeViewOf(kube, node);
+  if (ended !== null && !shutDown && dryRun === 'none')
+    throw new Failure(`nothing was changed: ${ended}. ${TO_SHUT_DOWN}`);
   await ensureRights(kube, TO_DRAIN, new Set(items.map(({ namespace }) => namespace)));
   progress.isCordoned = dryRun === 'none';
   if (dryRun !== 'client') await cordon(kube, node, { reason, dryRun });
   // No pod comes to a node that is cordoned: now these are all.
   const { launchers, others } = await podsOn(kube, node);
-  progress.of = launchers.length;
-  if (dryRun !== 'client') await evictAll(kube, launchers, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
+  // The VMs are read after their pods, and again: what keeps one may be new.
+  const now = await nodeViewOf(kube, node);
+  const { evicted, kept } = choose(launchers, now, shutDown || dryRun !== 'none');
+  progress.of = evicted.length;
+  if (dryRun !== 'client') await evictAll(kube, evicted, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
+  const unrecorded = dryRun === 'none' ? await recordShutDowns(kube, node, shutDowns(progress), reason) : [];
   return {
     sentence: `node ${node} cordoned, and ${outcomeOf(progress, items.length, dryRun)}${dryRunSuffix(dryRun)}`,
     notes: [
+      ...(ended !== null && !shutDown ? [`${ended}. Without a dry run: ${TO_SHUT_DOWN}`] : []),
+      ...kept.map(({ namespace, name, message }) => `${namespace}/${name} ${message}`),
       ...refusals(progress),
+      ...unrecorded,
       ...(others === 0
         ? []
         : [
@@ -61,6 +74,23 @@ export async function startDrain(
     ],
   };
 }
+
+const TO_SHUT_DOWN =
+  '--shut-down allows that; VMs of pools with `drain` are moved within maxUnavailable instead (docs/drain.md)';
+
+/** Tells the pods to evict from the VMs that stay. */
+function choose(
+  launchers: readonly LauncherPod[],
+  { items }: NodeReport,
+  mayShutDown: boolean,
+): { evicted: LauncherPod[]; kept: NodeReport['items'] } {
+  const kept = items.filter(({ isKept, state }) => isKept || (state === 'ShutDown' && !mayShutDown));
+  const names = new Set(kept.map(({ namespace, name }) => `${namespace}/${name}`));
+  return { evicted: launchers.filter(({ namespace, vmi }) => !names.has(`${namespace}/${vmi}`)), kept };
+}
+
+const shutDowns = ({ ends }: DrainProgress): LauncherPod[] =>
+  [...ends.values()].flatMap(({ end, pod }) => (end === 'ends' ? [pod] : []));
 
 async function cordon(kube: KubeClient, node: string, { reason, dryRun }: StartOptions): Promise<void> {
   const annotations = { [CHANGE_CAUSE_ANNOTATION]: reason ?? null };
@@ -71,12 +101,13 @@ async function cordon(kube: KubeClient, node: string, { reason, dryRun }: StartO
 /** `vms`: how many are on the node. */
 function outcomeOf({ ends, of }: DrainProgress, vms: number, dryRun: DryRun): string {
   if (vms === 0 && of === 0) return 'no VM is on it';
-  if (dryRun === 'client') return `${formatVms(vms)} would be asked to leave`;
-  if (of === 0) return `${formatVms(vms)} on it without a pod that could be evicted`;
+  if (dryRun === 'client' || (dryRun === 'server' && ends.size === 0))
+    return `${formatVms(vms)} would be asked to leave`;
+  if (of === 0) return `${formatVms(vms)} on it without a pod to evict`;
   const count = (end: Evicted['end']): number => [...ends.values()].filter((one) => one.end === end).length;
   const parts = [
     count('asked') > 0 && `${formatVms(count('asked'))} asked to leave`,
-    count('ends') > 0 && `${formatVms(count('ends'))} evicted`,
+    count('ends') > 0 && `${formatVms(count('ends'))} evicted, which shuts ${count('ends') === 1 ? 'it' : 'them'} down`,
     count('refused') > 0 && `${formatVms(count('refused'))} refused`,
   ];
   return parts.filter((part) => part !== false).join(', ');
@@ -106,22 +137,36 @@ export const drainNode: Work<StartOptions & { wait: boolean }> = async (session,
   using _ = whenInterrupted(() => formatInterrupted(node, progress));
   await printNode(kube, node);
   printResult(await startDrain(kube, node, options, progress));
-  if (wait && options.dryRun === 'none') await untilEmpty(kube, node, progress);
+  if (wait && options.dryRun === 'none') await untilEmpty(kube, node, options, progress);
 };
 
 /**
  * Follows the node, and asks again for the pods that were not let go. Those that KubeVirt has marked are asked for
  * once: a user who takes a mark back wants the VM to stay. Throws `Failure` if the node is uncordoned meanwhile.
  */
-async function untilEmpty(kube: KubeClient, node: string, progress: DrainProgress): Promise<void> {
+async function untilEmpty(
+  kube: KubeClient,
+  node: string,
+  { reason, shutDown = false }: StartOptions,
+  progress: DrainProgress,
+): Promise<void> {
   let requestedAt = Date.now();
-  await followNode(kube, node, async ({ isDrained, items }) => {
+  await followNode(kube, node, async (view) => {
+    const { isDrained, items } = view;
     if (!isDrained)
       throw new Failure(`node ${node} is no longer cordoned: its drain was cancelled, and ${items.length} VMIs stay`);
     if (Date.now() - requestedAt < AGAIN_MS) return;
     requestedAt = Date.now();
     const { launchers } = await podsOn(kube, node);
     const open = launchers.filter(({ uid }) => (progress.ends.get(uid)?.end ?? 'refused') === 'refused');
-    await evictAll(kube, open, 'none', (one) => void progress.ends.set(one.pod.uid, one));
+    const before = shutDowns(progress);
+    const { evicted } = choose(open, view, shutDown);
+    await evictAll(kube, evicted, 'none', (one) => void progress.ends.set(one.pod.uid, one));
+    await recordShutDowns(
+      kube,
+      node,
+      shutDowns(progress).filter((pod) => !before.includes(pod)),
+      reason,
+    );
   });
 }

@@ -1,4 +1,5 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
+import type { Stored } from '../../api/objects.ts';
 import { CoreEvents, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
@@ -23,17 +24,28 @@ export interface Subject {
 export async function actsInCluster(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Act[]> {
   const { namespace } = subject;
   const [events, operations] = await Promise.all([
-    ignoreUnseen(
-      kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` }),
-    ),
+    eventsIn(kube, namespace),
     ignoreUnseen(kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
   ]);
   return [
-    ...(events?.items ?? []).flatMap((event) => actOfEvent(event, subject)),
+    ...events.flatMap((event) => actOfEvent(event, subject)),
     ...(operations?.items ?? []).flatMap((operation) => actOfOperation(operation, subject)),
-    ...revisions.map(actOfRevision),
+    ...revisions.flatMap(actsOfRevision),
   ];
 }
+
+/** Returns the VMs that `drover drain start` has shut down: no workflow knows of them. */
+export const evictionsInCluster = async (kube: KubeClient, subject: Subject): Promise<Act[]> =>
+  (await eventsIn(kube, subject.namespace))
+    .filter(({ reason }) => reason === 'Evicted')
+    .flatMap((event) => actOfEvent(event, subject));
+
+const eventsIn = async (kube: KubeClient, namespace: string): Promise<Stored<CoreEvent>[]> =>
+  (
+    await ignoreUnseen(
+      kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` }),
+    )
+  )?.items ?? [];
 
 /** An Event contains this part of the name of a workflow. */
 const INSTANCE_LENGTH = 128;
@@ -69,13 +81,20 @@ function actFrom(event: CoreEvent, vms: string[]): Act {
   return act({
     time,
     endedAt: time,
-    action: action ?? reason,
+    action: wordOf(action ?? reason, reason),
     vms,
     end: type === 'Warning' ? 'Failed' : 'Done',
     message: message ?? null,
     workflow: reportingInstance ?? '',
   });
 }
+
+/** As workflows record it: Events have words of Kubernetes' kind, such as `ScaleOut`. */
+const wordOf = (action: string, reason: string): string =>
+  reason.endsWith('Promote')
+    ? 'promote standby'
+    : (WORDS[action] ?? action.replaceAll(/\B[A-Z]/g, ' $&').toLowerCase());
+const WORDS: Partial<Record<string, string>> = { ScaleOut: 'create', ScaleIn: 'delete', Drain: 'evict' };
 
 const ENDS = { Complete: 'Done', Failed: 'Failed' } as const;
 
@@ -99,16 +118,13 @@ function actOfOperation({ metadata, spec, status }: StoredOperation, { resource,
   ];
 }
 
-const actOfRevision = ({ hash, createdAt, requestedBy, changeCause }: Revision): Act =>
-  act({
-    time: createdAt,
-    endedAt: createdAt,
-    action: 'template',
-    to: hash,
-    requestedBy,
-    end: 'Done',
-    message: changeCause,
-  });
+/** A template that was set again, by an undo or another change, has two: nothing tells why it was set at first. */
+function actsOfRevision({ hash, createdAt, usedAt, requestedBy, changeCause }: Revision): Act[] {
+  const setAt = (time: string, known: Pick<Act, 'message' | 'requestedBy'>): Act =>
+    act({ time, endedAt: time, action: 'template', to: hash, end: 'Done', ...known });
+  const last = setAt(usedAt, { requestedBy, message: changeCause });
+  return usedAt === createdAt ? [last] : [setAt(createdAt, { requestedBy: null, message: null }), last];
+}
 
 const act = (known: Pick<Act, 'time' | 'endedAt' | 'action' | 'end' | 'message'> & Partial<Act>): Act => ({
   vms: [],

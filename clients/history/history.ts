@@ -1,8 +1,7 @@
 import type { Act } from '../../decisions/history/act.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
-import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { UsageError } from '../cli/failure.ts';
-import { ownerKindOf, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
+import { ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
 import { printNote, print, printData, type DataFormat } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
 import { readRevisions, type Revision } from '../pool/revisions.ts';
@@ -10,7 +9,7 @@ import type { Session, Work } from '../session/session.ts';
 import { TemporalUnreachable } from '../session/temporal.ts';
 import { warnOfUnknownCluster } from '../session/unknown-cluster.ts';
 import { workersIn } from '../session/workers.ts';
-import { actsInCluster } from './from-cluster.ts';
+import { actsInCluster, evictionsInCluster, type Subject } from './from-cluster.ts';
 import { withQueued } from './queued.ts';
 import { inOrder, readActs, readActsOfVm } from './read.ts';
 import { aboutVm, actionsTable, grouped } from './table.ts';
@@ -34,35 +33,32 @@ export const showHistory: Work<HistoryOptions> = async (session, { vm, output, s
     revisionsOf: (pool: string) => revisionsOf(session, pool),
     since: since === undefined ? null : Date.now() - since,
   };
+  const isMember = (one: string): boolean => owner?.hasNamed(name, one) ?? one === name;
+  const subject = { resource: kind.resource, namespace, name, isMember };
+  const kube = await session.kube();
   const acts = await (
     owner === undefined ? readActsOfVm(session, ref, reading) : readActs(session, owner, ref, reading)
-  ).catch((error: unknown) => withoutTemporal(session, owner ?? kind, ref, { error, since: reading.since }));
-  const all = await withQueued(await session.kube(), ref.namespace, acts);
+  )
+    .then(async (known) => [...known, ...(await evictionsInCluster(kube, subject).catch(() => []))])
+    .catch((error: unknown) => withoutTemporal(session, subject, error));
+  const all = await withQueued(kube, namespace, inOrder(acts, reading));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await warnOfUnknownCluster(session, ref.cluster);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM'));
   // Throws if there is no such object either, because the name was mistyped.
-  const kube = await session.kube();
-  await kube.get(kind.resource, { namespace: ref.namespace, name });
+  await kube.get(kind.resource, { namespace, name });
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
   const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
   printNote(`nothing is on record that was done to ${whose}${from}`);
 };
 
 /** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
-async function withoutTemporal(
-  session: Session,
-  kind: Kind | OwnerKind,
-  { namespace, name }: PoolRef,
-  { error, since }: { error: unknown; since: number | null },
-): Promise<Act[]> {
+async function withoutTemporal(session: Session, subject: Subject, error: unknown): Promise<Act[]> {
   if (!(error instanceof TemporalUnreachable)) throw error;
   printNote(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
-  const isMember = (vm: string): boolean => ('hasNamed' in kind ? kind.hasNamed(name, vm) : vm === name);
-  const revisions = kind === Pools ? await revisionsOf(session, name) : [];
-  const subject = { resource: kind.resource, namespace, name, isMember };
-  return inOrder(await actsInCluster(await session.kube(), subject, revisions), { since });
+  const revisions = subject.resource === Pools.resource ? await revisionsOf(session, subject.name) : [];
+  return actsInCluster(await session.kube(), subject, revisions);
 }
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */

@@ -7,6 +7,7 @@ import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import type { ManagedFields } from '../fields/field-ownership.ts';
 
 /** A current or earlier template of a pool, as its ControllerRevision keeps it. */
 export interface Revision {
@@ -16,12 +17,14 @@ export interface Revision {
   hash: string;
   template: PoolTemplate;
   createdAt: string;
+  /** When it was last made the newest, which is when it was requested by whom and why as below. */
+  usedAt: string;
   requestedBy: string | null;
   changeCause: string | null;
 }
 
-/** The same without the template. */
-export type RevisionRecord = Omit<Revision, 'template'>;
+/** What is to be shown of it. */
+export type RevisionRecord = Omit<Revision, 'template' | 'usedAt'>;
 
 /** Reads the revisions that the pool owns, the oldest first. */
 export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> {
@@ -42,7 +45,7 @@ export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Re
 export function recordOf(object: Stored<ControllerRevision>): RevisionRecord | null {
   const [found] = revisionIn(object);
   if (found === undefined) return null;
-  const { template: _template, ...record } = found;
+  const { template: _template, usedAt: _usedAt, ...record } = found;
   return record;
 }
 
@@ -51,8 +54,12 @@ function revisionIn(object: Stored<ControllerRevision>): Revision[] {
   const view = revisionView(object);
   if (view === null) return [];
   const { number, revision: hash, template, requestedBy, changeCause } = view;
-  return [{ number, hash, template, createdAt: object.metadata.creationTimestamp, requestedBy, changeCause }];
+  const { creationTimestamp: createdAt, managedFields = [] } = object.metadata;
+  const usedAt = (managedFields as ManagedFields[]).map(({ time = '' }) => time).reduce(later, createdAt);
+  return [{ number, hash, template, createdAt, usedAt, requestedBy, changeCause }];
 }
+
+const later = (a: string, b: string): string => (a > b ? a : b);
 
 /** `4 (a1b2c3d4e5)`, or only the hash if the number is unknown. */
 export const formatRevision = ({ number, hash }: { number: number | null; hash: string }): string =>

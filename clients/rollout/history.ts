@@ -14,12 +14,12 @@ import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ageOf, printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import { namedPools, onePool } from '../pool/named-pools.ts';
-import { findRevision, readRevisions, type Revision } from '../pool/revisions.ts';
+import { findRevision, readRevisions, type Revision, type RevisionRecord } from '../pool/revisions.ts';
 import type { Work } from '../session/session.ts';
 import { changeOf } from './lines.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */
-interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
+interface HistoryEntry extends Omit<RevisionRecord, 'number' | 'createdAt'> {
   /**
    * Null for a target template, which is kept only once its first batch begins, and for a template that VMs have and
    * that is no longer kept.

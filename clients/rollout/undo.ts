@@ -40,11 +40,17 @@ export async function undoRollout(
     return { sentence, notes: [] };
   }
   const message = reason ?? target.changeCause;
-  const cause = `undo to revision ${formatRevision(target)}${message === null ? '' : `: ${message}`}`;
+  const cause = `${undoTo(target)}${message === null ? '' : `: ${message}`}`;
   await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
   const sentence = `${label} ${formatUndone(target, revisions)}${dryRunSuffix(dryRun)}`;
   return { sentence, notes: rolloutNotes(pool) };
 }
+
+const undoTo = (target: RevisionRecord): string => `undo to revision ${formatRevision(target)}`;
+
+/** Whether an undo has set the template last. Its hash in the cause: a cause may outlive the template it was for. */
+export const isUndo = ({ hash, changeCause }: RevisionRecord): boolean =>
+  changeCause?.startsWith('undo to revision ') === true && changeCause.includes(`(${hash})`);
 
 /**
  * Returns the revision that an undo goes back to: the requested one, else the last revision that all VMs had, else the

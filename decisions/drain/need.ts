@@ -145,8 +145,14 @@ const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecover
 function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
   if (!isMeantToRun(vm, vmi)) return { need: 'underway', message: 'is being stopped', until: null };
   if (isRestarting(vm, vmi)) return { need: 'underway', message: 'restarts', until: null };
+  const kept = whyKept(vm, vmi);
+  return kept === null ? null : waits(kept.message, kept);
+}
+
+/** Returns why an eviction must neither move the VM nor end it now. `isStuck`: only a user takes that away. */
+export function whyKept(vm: VmView, vmi: VmiView): { message: string; isStuck: boolean } | null {
   const reason = reasonsOf(vm, vmi).find(({ kind }) => !OWN_RULES.has(kind));
-  return reason === undefined ? null : waits(reason.message, { isStuck: LASTING.has(reason.kind) });
+  return reason === undefined ? null : { message: reason.message, isStuck: LASTING.has(reason.kind) };
 }
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {

@@ -1,10 +1,12 @@
+import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
+import { isPausedByPerson } from '../disruption/pause.ts';
 import { liveVmi, type VmiOf } from '../health/availability.ts';
 import { membershipChangeOf } from '../membership/change.ts';
-import { EXTERNAL } from '../template/template.ts';
+import { EXTERNAL, poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
-import { whyHeld } from './need.ts';
+import { whyHeld, whyKept } from './need.ts';
 import { planDrain, type DrainPlan, type EvacuationStatus } from './plan.ts';
 import { MEMBERS_CHANGE } from './pool-drain.ts';
 
@@ -15,12 +17,17 @@ export interface NodeReportItem {
   /** `VirtualMachinePool/web`; null for a VMI that none controls, or a VM that none does. */
   owner: string | null;
   /**
-   * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`, `Ends`: KubeVirt migrates it then, or lets
-   * it end. `Blocked`: it stays until a user acts.
+   * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`: KubeVirt migrates it then. `ShutDown`: its
+   * guest is shut down then, beyond any budget of a pool. `Ends`: it is ending, or shut down within the budget of its
+   * pool. `Blocked`: it stays until a user acts.
    */
-  state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'Ends' | 'Blocked';
-  /** What happens to it, or what it waits for; completes its name to a sentence. */
+  state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'ShutDown' | 'Ends' | 'Blocked';
+  /** What happens to it, or what it waits for; completes its name to a sentence, as it does the number of several. */
   message: string;
+  /** Neither an update nor healing would touch it now, so drover does not evict it either. */
+  isKept: boolean;
+  /** Of its pool; null without one. */
+  maxUnavailable: number | null;
 }
 
 /** A VMI on the node, and what it belongs to. */
@@ -62,8 +69,9 @@ export function nodeReport(input: NodeReportInput): NodeReportItem[] {
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
-    const { state, message } = status ?? withoutStatus(one, clusterStrategy);
-    return { namespace, name, owner, state, message };
+    const { state, message, isKept = false }: NodeReportState = status ?? withoutStatus(one, clusterStrategy);
+    const maxUnavailable = pool === null ? null : maxUnavailableOf(pool);
+    return { namespace, name, owner, state, message, isKept, maxUnavailable };
   });
 }
 
@@ -74,9 +82,9 @@ function planOf(pool: StoredPool, { membersOf, vmiOf, now }: NodeReportInput): D
   return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals: [], now });
 }
 
-type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
+type NodeReportState = Pick<NodeReportItem, 'state' | 'message'> & { isKept?: boolean };
 
-function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: string): NodeReportState {
+function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, clusterStrategy: string): NodeReportState {
   if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
   if (liveVmi(vmi) === undefined)
     return vmi.nodeLost
@@ -92,25 +100,45 @@ function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: strin
         `stays until it has come up (${vmi.whyNotReady ?? vmi.phase}), or its VMI is deleted: KubeVirt refuses to evict it before` +
         (vmi.toleratesCordons ? ', and it tolerates cordons, so it may start here again' : ''),
     };
-  const drains = pool?.spec.drain !== undefined;
-  if (strategy === EXTERNAL && drains)
-    return { state: 'NotAsked', message: 'is moved within the budget of its pool once its pod is to be evicted' };
-  return byKubeVirt(vmi, strategy);
+  if (strategy === EXTERNAL && pool?.spec.drain !== undefined)
+    return { state: 'NotAsked', message: 'will be moved within the budget of its pool when evicted' };
+  const byItself = byKubeVirt(vmi, strategy, pool);
+  return (vm === null ? null : kept(vm, vmi, byItself)) ?? byItself;
 }
 
+/** What drover itself would not disrupt now, it does not have KubeVirt disrupt either. */
+function kept(vm: VmView, vmi: VmiView, { state }: NodeReportState): NodeReportState | null {
+  // KubeVirt moves it already: an eviction changes nothing.
+  if (state === 'KubeVirt' && (vmi.migration !== null || vmi.evacuationNode === vmi.node)) return null;
+  const endsPause = (state === 'ShutDown' || state === 'Ends') && isPausedByPerson(vm, vmi);
+  const why = whyKept(vm, vmi) ?? (endsPause ? { message: 'it is paused by a user', isStuck: true } : null);
+  if (why === null) return null;
+  return why.isStuck
+    ? { state: 'Blocked', message: `stays: ${why.message}`, isKept: true }
+    : { state: 'Waiting', message: `waits: ${why.message}`, isKept: true };
+}
+
+/** Evictions of its VMs are limited by `maxUnavailable`, though KubeVirt lets them pass. */
+const hasPodBudget = ({ spec }: StoredPool): boolean =>
+  spec.drain !== undefined && poolTemplate(spec).spec.template.spec?.evictionStrategy === 'None';
+
 /** What KubeVirt does at an eviction, by the strategy. */
-function byKubeVirt({ migratable, migration, evacuationNode, node }: VmiView, strategy: string): NodeReportState {
+function byKubeVirt(
+  { migratable, migration, evacuationNode, node }: VmiView,
+  strategy: string,
+  pool: StoredPool | null,
+): NodeReportState {
   const migrates: NodeReportState = {
     state: 'KubeVirt',
     message:
       migration !== null || evacuationNode === node
         ? 'is being migrated by KubeVirt'
-        : 'is migrated by KubeVirt once its pod is to be evicted',
+        : 'will be migrated by KubeVirt when evicted',
   };
-  const ends: NodeReportState = {
-    state: 'Ends',
-    message: 'ends when its pod is evicted, as PodDisruptionBudgets allow',
-  };
+  const ends: NodeReportState =
+    pool !== null && hasPodBudget(pool)
+      ? { state: 'Ends', message: 'will be shut down when evicted, within the PodDisruptionBudget of its pool' }
+      : { state: 'ShutDown', message: 'will be shut down when evicted' };
   switch (strategy) {
     case 'LiveMigrate':
       return migratable

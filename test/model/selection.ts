@@ -24,6 +24,7 @@ export function isSelected({ metadata }: Stored, { namespace, labelSelector }: S
   if (labelSelector === undefined) return true;
   return labelSelector.split(',').every((term) => {
     const [key = '', value] = term.split('=');
+    if (/^![^ =]+$/.test(term)) return metadata.labels?.[term.slice(1)] === undefined;
     if (term.includes(' ') || term.includes('!'))
       throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
     const label = metadata.labels?.[key];

@@ -32,7 +32,10 @@ export async function perform(session: Session, request: ActionRequest): Promise
     return steerOperation(kube, request, STEERED[action]);
   const { namespace, name } = about;
   if (action === 'drain.start')
-    return { ok: true, ...(await startDrain(kube, name, { reason: request.reason, dryRun: 'none' })) };
+    return {
+      ok: true,
+      ...(await startDrain(kube, name, { reason: request.reason, shutDown: request.shutDown, dryRun: 'none' })),
+    };
   if (action === 'drain.cancel') return { ok: true, ...(await cancelDrain(kube, name, 'none')) };
   if (namespace === null) throw new UsageError(`in which namespace is ${name}?`);
   if (action === 'schedule.suspend' || action === 'schedule.resume')

@@ -40,6 +40,7 @@ const OfSchedule = z.strictObject({
 const OfNode = z.strictObject({
   action: z.enum(['drain.start', 'drain.cancel']),
   about: z.strictObject({ kind: z.literal('Node'), namespace: z.null(), name: Name }),
+  shutDown: z.boolean().optional(),
   ...COMMON,
 });
 const RequestBody = z.discriminatedUnion('action', [OfPool, OfOperation, OfSchedule, OfNode]);

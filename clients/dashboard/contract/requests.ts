@@ -18,6 +18,8 @@ export interface ActionRequest {
   full?: boolean;
   /** Of `rollout.undo`: number or hash of the revision; else the last one that all VMs had. */
   revision?: string;
+  /** Of `drain.start`: shut down the VMs that `NodeDetails.shutDown` names. */
+  shutDown?: boolean;
   /** Why; goes where the command's `--reason` goes. */
   reason?: string;
   /** The name of the object as the user typed it: for actions with `isTyped`. */
@@ -144,6 +146,8 @@ export interface NodeDetails {
   isDrained: boolean;
   /** Why it is drained, if that was said. */
   reason: string | null;
+  /** Which VMs a drain shuts down, whatever the budgets of their pools; null if none. */
+  shutDown: string | null;
   items: {
     namespace: string;
     name: string;

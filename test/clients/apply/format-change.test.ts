@@ -1,11 +1,19 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { formatChange, formatDrainChange, formatHalts } from '../../../clients/apply/format-change.ts';
+import {
+  CHANGE_CAUSE_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
+  REVISION_LABEL,
+} from '../../../api/labels-and-annotations.ts';
+import type { Resource } from '../../../api/resources.ts';
+import { formatChange, formatHalts, formatUnexpected } from '../../../clients/apply/format-change.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { specDiff } from '../../../clients/rollout/diff.ts';
+import { revisionName } from '../../../decisions/template/revision.ts';
+import { ownerReference } from '../../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
-import { poolWith, templateOf } from '../rollout/pools.ts';
+import { hashOf, poolWith, templateOf } from '../rollout/pools.ts';
 
 /** A cluster without KubeVirt's own object. */
 const noCluster = { list: () => Promise.resolve({ items: [] }) } as unknown as KubeClient;
@@ -27,15 +35,15 @@ test('`drain` alone reports that it changes the VMs, and how', async () => {
   expect(await formatChange(noCluster, Pools, without, having)).toEqual([
     `pool web: evictionStrategy External, by \`drain\`, would be rolled out to 10 VMs: ${restart}`,
   ]);
-  expect(await formatDrainChange(noCluster, Pools, without, having)).toEqual([
+  expect(await formatUnexpected(noCluster, Pools, without, having)).toEqual([
     `pool web: evictionStrategy External, by \`drain\`, is rolled out: ${restart}`,
   ]);
   expect(await formatChange(noCluster, Pools, having, without)).toEqual([
     `pool web: KubeVirt's evictionStrategy, without \`drain\`, would be rolled out to 10 VMs: ${restart}`,
   ]);
   const changed = poolWith({ ...ten, spec: { ...spec, template: templateOf(2), drain: {} } });
-  expect(await formatDrainChange(noCluster, Pools, without, changed)).toEqual([]);
-  expect(await formatDrainChange(noCluster, Pools, having, having)).toEqual([]);
+  expect(await formatUnexpected(noCluster, Pools, without, changed)).toEqual([]);
+  expect(await formatUnexpected(noCluster, Pools, having, having)).toEqual([]);
 });
 
 test('a change of the number alone reports how many VMs come or go', async () => {
@@ -92,4 +100,35 @@ test('a change of a set reports how many VMs come or go, and that a new template
   ]);
   expect(await formatChange(noCluster, VmSets, before, before)).toEqual([]);
   expect(formatHalts(VmSets, before)).toEqual([]);
+});
+
+const revisionOf = (number: number, cores: number, cause: string): object => ({
+  metadata: {
+    namespace: 'default',
+    name: revisionName('web', hashOf(cores)),
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    labels: { [REVISION_LABEL]: hashOf(cores) },
+    annotations: { [CHANGE_CAUSE_ANNOTATION]: cause, [REQUESTED_BY_ANNOTATION]: 'ann' },
+    ownerReferences: [ownerReference('VirtualMachinePool', { ...poolWith().metadata, namespace: 'default' })],
+  },
+  revision: number,
+  data: { template: templateOf(cores) },
+});
+
+const clusterWith = (...items: object[]): KubeClient =>
+  ({
+    list: ({ plural }: Resource) => Promise.resolve({ items: plural === 'controllerrevisions' ? items : [] }),
+  }) as unknown as KubeClient;
+
+test('a template that an undo took away is reported as such, with the reason, and no other is', async () => {
+  const undo = `undo to revision 1 (${hashOf(1)}): no node has 64 cores`;
+  const [before, after] = [1, 64].map((cores) => poolWith({ spec: { ...stage, template: templateOf(cores) } }));
+  const undone = clusterWith(revisionOf(2, 64, 'bigger'), revisionOf(3, 1, undo));
+  const sentence = `pool web: this is the template of revision 2 (${hashOf(64)}) again, which was undone by ann: ${undo}`;
+  expect(await formatChange(undone, Pools, before!, after!)).toContain(sentence);
+  expect(await formatUnexpected(undone, Pools, before!, after!)).toEqual([sentence]);
+  expect(await formatUnexpected(undone, Pools, before!, before!)).toEqual([]);
+  // The pool got another template after the undo, whose revision has kept the annotation.
+  const lingering = clusterWith(revisionOf(2, 64, 'bigger'), revisionOf(3, 8, undo));
+  expect(await formatUnexpected(lingering, Pools, before!, after!)).toEqual([]);
 });

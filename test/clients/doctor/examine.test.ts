@@ -10,7 +10,7 @@ test('without servers, `drover doctor` says what does not answer, and does not g
   expect(failed.map(({ check }) => check)).toEqual(['API server', 'Temporal']);
   for (const { fix } of failed) expect(fix).toMatch(/\w/);
   expect(items.filter(({ outcome }) => outcome !== 'Failed' && outcome !== 'Unknown')).toEqual([]);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: 2 of 16 findings failed; 14 could not be looked at\n' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: 15 checks: 2 failed, 13 unknown\n' });
 });
 
 test.each(['drover', 'a/b/c', '/x'])(

@@ -37,7 +37,7 @@ test('`drain start` empties a node of VMs as `kubectl drain` does, and leaves ot
   const before = await drain.uids();
   const { code, stdout, stderr } = await drover('drain', 'start', node, '--reason', 'kernel update');
   expect({ code, stderr }).toMatchObject({ code: 0 });
-  expect(stdout).toContain('is moved within the budget of its pool once its pod is to be evicted');
+  expect(stdout).toContain('will be moved within the budget of its pool when evicted');
   expect(stdout).toMatch(/cordoned, and [1-9]\d* VMs? asked to leave/);
   expect(stderr).toContain('1 other pod on the node left alone');
   await drain.left('web', 3, node);

@@ -9,9 +9,11 @@ const item = (name: string, state: NodeReportItem['state'], message: string): No
   owner: null,
   state,
   message,
+  isKept: false,
+  maxUnavailable: null,
 });
 const linesOf = (...items: NodeReportItem[]): string[] =>
-  blockOf({ node: 'worker-7', isDrained: true, reason: null, items }).map((line) =>
+  blockOf({ node: 'worker-7', isDrained: true, reason: null, shutDown: null, items }).map((line) =>
     stripVTControlCharacters(line).replaceAll(/ {3,}/g, ' | '),
   );
 

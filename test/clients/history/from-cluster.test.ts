@@ -31,6 +31,9 @@ function cluster(objects: Map<Resource, object[] | Error>): { kube: KubeClient; 
   return { kube: { list } as unknown as KubeClient, asked };
 }
 
+const AT = '2026-01-01T00:00:00Z';
+const LATER = '2026-01-01T00:05:00Z';
+
 const pool: Subject = {
   resource: VirtualMachinePools,
   namespace: 'prod',
@@ -75,7 +78,8 @@ describe('the history from the cluster alone', () => {
 
   test('includes the pool and its VMs only', async () => {
     const revisions = [
-      { number: 1, hash: 'abc', createdAt: '2026-01-01T00:00:00Z', requestedBy: 'bob', changeCause: 'new disk' },
+      { number: 1, hash: 'abc', createdAt: AT, usedAt: AT, requestedBy: 'bob', changeCause: 'new disk' },
+      { number: 2, hash: 'def', createdAt: AT, usedAt: LATER, requestedBy: 'ann', changeCause: 'undo' },
     ] as Parameters<typeof actsInCluster>[2];
     const acts = await actsInCluster(kube, pool, revisions);
     expect(
@@ -88,11 +92,13 @@ describe('the history from the cluster alone', () => {
         endedAt,
       ]),
     ).toEqual([
-      ['ScaleOut', [], null, 'Done', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
-      ['ScaleOut', ['web-1'], null, 'Done', 'Restarted', '2026-01-02T03:04:05.000000Z'],
+      ['create', [], null, 'Done', 'Created web-1', '2026-01-02T03:04:05.000000Z'],
+      ['create', ['web-1'], null, 'Done', 'Restarted', '2026-01-02T03:04:05.000000Z'],
       ['restart', ['web-1'], 'ann', 'InProgress', 'new kernel', null],
       ['restart', [], 'ann', 'Failed', 'new kernel', '2026-01-02T04:10:00Z'],
-      ['template', [], 'bob', 'Done', 'new disk', '2026-01-01T00:00:00Z'],
+      ['template', [], 'bob', 'Done', 'new disk', AT],
+      ['template', [], null, 'Done', null, AT],
+      ['template', [], 'ann', 'Done', 'undo', LATER],
     ]);
     expect(asked).toContainEqual({ namespace: 'prod', fieldSelector: 'reportingComponent=drover.dev/worker' });
   });

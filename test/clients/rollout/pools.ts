@@ -16,6 +16,7 @@ export const revisionWith = (number: number, cores: number, more: Partial<Revisi
   hash: hashOf(cores),
   template: templateOf(cores),
   createdAt: '2026-01-01T00:00:00Z',
+  usedAt: '2026-01-01T00:00:00Z',
   requestedBy: null,
   changeCause: null,
   ...more,

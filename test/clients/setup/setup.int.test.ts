@@ -95,7 +95,7 @@ test('before the setup, `drover doctor` says what is missing, and that `drover s
   });
   const { stdout, stderr } = await drover('doctor');
   expect(stdout).toMatch(/virtualmachinepools\.drover\.dev is not installed\n +fix: run `drover setup`/);
-  expect(stderr).toMatch(/^error: \d+ of \d+ findings failed; .*\n$/);
+  expect(stderr).toMatch(/^error: \d+ checks: \d+ failed, .*\n$/);
 });
 
 test('a user who may not install custom resources is told so, and nothing is done', async () => {

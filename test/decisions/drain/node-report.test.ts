@@ -9,6 +9,11 @@ import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', nodeDrained: true };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
 const CORDONED: Partial<VmiView> = { ...STARTING, podNode: 'node-1', podNodeCordoned: true };
+const NONE: Partial<VmiView> = { evictionStrategy: 'None' };
+const limited = aPool({
+  drain: {},
+  template: { spec: { runStrategy: 'Always', template: { spec: { domain: {}, evictionStrategy: 'None' } } } },
+});
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
 
 interface Member {
@@ -89,9 +94,11 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
     'the same that can not',
     { vmi: { evictionStrategy: 'LiveMigrateIfPossible', migratable: false } },
     undefined,
-    'Ends',
+    'ShutDown',
   ],
-  ['None', { vmi: { evictionStrategy: 'None' } }, 'LiveMigrate', 'Ends'],
+  ['None', { vmi: { evictionStrategy: 'None' } }, 'LiveMigrate', 'ShutDown'],
+  ['None, of a pool with drain whose VMs run an older template', { vmi: NONE, pool: drained }, undefined, 'ShutDown'],
+  ['None, within the budget that its pool keeps', { vmi: NONE, pool: limited }, undefined, 'Ends'],
   ["the cluster's", {}, 'LiveMigrate', 'KubeVirt'],
   ['External, and nobody acts', { vmi: EVICTED, pool: aPool() }, undefined, 'Blocked'],
   [
@@ -116,13 +123,26 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
     undefined,
     'Blocked',
   ],
-  ['None, of the same', { vmi: { ...STARTING, evictionStrategy: 'None' }, isStarting: true }, undefined, 'Ends'],
+  ['None, of the same', { vmi: { ...STARTING, ...NONE }, isStarting: true }, undefined, 'ShutDown'],
   ['of a VMI that is ending', { vmi: { ...EVICTED, deleting: true }, pool: drained }, undefined, 'Ends'],
   ['of a VMI that cannot end', { vmi: { ...EVICTED, deleting: true, nodeLost: true } }, undefined, 'Blocked'],
   ['none of a VMI that has ended', { vmi: { ...EVICTED, phase: 'Failed' }, pool: drained }, undefined, 'Ends'],
   ['none of a VMI that ends', { vmi: { ...EVICTED, deleting: true }, pool: drained }, undefined, 'Ends'],
-  ['none of a VMI without a VM', { vm: null }, undefined, 'Ends'],
+  ['none of a VMI without a VM', { vm: null }, undefined, 'ShutDown'],
 ])('the strategy %s', (_what, member, clusterStrategy, expected) => {
   expect(state(member, clusterStrategy)).toBe(expected);
   expect(report([member], clusterStrategy)[0]!.message).not.toBe('');
+});
+
+const BY_USER = { reason: 'PausedByUser', message: '' };
+const SNAPSHOT = { operations: [{ kind: 'Snapshot' as const, object: null }] };
+test.each<[string, Member, string | undefined, NodeReportItem['state'], boolean]>([
+  ['a VM whose owner opted out', { vm: aVm('web-1', { optedOut: true }) }, 'None', 'Blocked', true],
+  ['the same that KubeVirt would migrate', { vm: aVm('web-1', { optedOut: true }) }, 'LiveMigrate', 'Blocked', true],
+  ['a VM whose snapshot is taken', { vm: aVm('web-1', SNAPSHOT) }, 'None', 'Waiting', true],
+  ['a VM that a user has paused', { vmi: { pause: BY_USER } }, 'None', 'Blocked', true],
+  ['a paused VM that moves with its memory', { vmi: { pause: BY_USER } }, 'LiveMigrate', 'KubeVirt', false],
+  ['any other VM', {}, 'None', 'ShutDown', false],
+])('%s: what drover would not disrupt is not evicted either', (_who, member, strategy, expected, isKept) => {
+  expect(report([{ ...member, pool: aPool() }], strategy)[0]).toMatchObject({ state: expected, isKept });
 });

@@ -66,6 +66,7 @@ describe('a change of nameGeneration', () => {
       hash: revisionOf(seeded),
       template: seeded,
       createdAt: '2026-01-01T00:00:00Z',
+      usedAt: '2026-01-01T00:00:00Z',
       requestedBy: null,
       changeCause: null,
     };

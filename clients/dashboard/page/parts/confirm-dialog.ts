@@ -35,6 +35,7 @@ export function confirmDialog(page: Page): TemplateResult {
       ...(confirm === '' ? {} : { confirm }),
       ...(revision === '' ? {} : { revision }),
       ...(given.has('full') ? { full: true } : {}),
+      ...(given.has('shutDown') ? { shutDown: true } : {}),
     });
   };
   return keyed(

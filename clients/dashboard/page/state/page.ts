@@ -66,7 +66,7 @@ export class Page {
   }
 
   /** Asks drover, and shows what came of it. */
-  async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision'>): Promise<void> {
+  async send(given: Pick<ActionRequest, 'reason' | 'confirm' | 'full' | 'revision' | 'shutDown'>): Promise<void> {
     const confirmation = this.confirmation;
     if (confirmation === null || confirmation.isSent) return;
     this.confirmation = { ...confirmation, isSent: true, refused: null };

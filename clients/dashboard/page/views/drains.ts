@@ -78,7 +78,7 @@ const tableOf = (items: NodeDetails['items']): TemplateResult =>
         html`<tr>
           <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
           <td>${owner ?? '–'}</td>
-          <td><span class="key ${needsPerson ? 'bad' : 'busy'}">${state}</span></td>
+          <td><span class="key ${needsPerson || state === 'ShutDown' ? 'bad' : 'busy'}">${state}</span></td>
           <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
         </tr>`,
     ),

@@ -40,7 +40,7 @@ test('a node is drained after its name was typed and what will happen was said, 
     .toBe(`node ${node} is not cordoned, and no VM on it was asked to leave`);
   await page.getByRole('button', { name: `Drain ${node}`, exact: true }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('is moved within the budget of its pool').first().waitFor();
+  await dialog.getByText('will be moved within the budget of its pool').first().waitFor();
   await untilAccessible(page);
   await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
   // Without the name, the browser asks for it.

@@ -19,6 +19,7 @@ const SECRET_FIELDS = new Set([
   'extraHeaders',
   'httpHeaders',
 ]);
+const EDIT_VALUES = new Set(['was', 'is']);
 /** A URL's user and password, and its query: images are often got by signed URLs, whose query is the secret. */
 const SECRET_IN_URL = /(?<=\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#@"']+@|(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s?"']+\?)[^\s"']+/gi;
 /** Any client may write annotations: only known ones are kept. */
@@ -56,11 +57,13 @@ function withoutSecrets(value: unknown): unknown {
   if (typeof value === 'string') return textOf(value);
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;
-  const { metadata, ...fields } = value as Partial<KubeObject>;
+  const { metadata, ...fields } = value as Partial<KubeObject> & { path?: unknown };
+  // What a change of a VM has set, and what was there before: the names of the fields are in the path.
+  const isEdit = Array.isArray(fields.path);
   const kept = Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [
       name,
-      SECRET_FIELDS.has(name) && field !== null
+      (SECRET_FIELDS.has(name) || (isEdit && EDIT_VALUES.has(name))) && field !== null
         ? removed(typeof field === 'string' ? field : JSON.stringify(field))
         : withoutSecrets(field),
     ]),

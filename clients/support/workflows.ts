@@ -1,3 +1,4 @@
+import { readFailure } from '../../workers/data-converter.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';
@@ -29,12 +30,17 @@ export async function workflowsOf(session: Session, namespace: string | undefine
   ]);
   await mapAtOnce(running.slice(0, MOST_DESCRIBED), AT_ONCE, async (one) => {
     const { raw } = await client.workflow.getHandle(one.id, one.runId).describe();
-    one.pendingActivities = (raw.pendingActivities ?? []).map(({ activityType, attempt, state, lastFailure }) => ({
-      type: activityType?.name ?? '',
-      attempt: attempt ?? 0,
-      state: String(state),
-      ...(lastFailure?.message ? { failure: lastFailure.message } : {}),
-    }));
+    one.pendingActivities = await Promise.all(
+      (raw.pendingActivities ?? []).map(async ({ activityType, attempt, state, lastFailure }) => {
+        const failure = await readFailure(client, lastFailure);
+        return {
+          type: activityType?.name ?? '',
+          attempt: attempt ?? 0,
+          state: String(state),
+          ...(failure === undefined ? {} : { failure: failure.message }),
+        };
+      }),
+    );
   });
   return [...running, ...closed];
 }

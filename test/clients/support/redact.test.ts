@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import * as names from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { redacted } from '../../../clients/support/redact.ts';
+import { withChange } from '../../../decisions/changes/change-record.ts';
+import { editsOf } from '../../../decisions/changes/edits.ts';
 
 const SECRET = 'hunter2';
 
@@ -43,6 +46,46 @@ test.each(PLACES)('a support bundle has no %s', (_, of) => {
       expect(JSON.stringify(redacted(object))).not.toContain(SECRET);
     }),
   );
+});
+
+/** What a user's patch may have set on a VM, and what it replaced. */
+const changed = fc.constantFrom<(secret: string) => object>(
+  (userData) => ({ volumes: [{ name: 'init', cloudInitNoCloud: { userData } }] }),
+  (text) => ({ volumes: [{ name: 'init', cloudInitConfigDrive: { networkData: text, userDataBase64: text } }] }),
+  (value) => ({ readinessProbe: { httpGet: { httpHeaders: [{ name: 'Authorization', value }] } } }),
+  (value) => ({ anything: { of: [value] } }),
+);
+
+const noteOf = (of: (secret: string) => object, [was, is]: readonly [string, string]): string => {
+  const [live, patch] = [was, is].map((secret) => ({ spec: { template: { spec: of(secret) } } }));
+  const found = editsOf(live, patch!);
+  if ('lacks' in found) throw new Error(found.lacks);
+  const record = { id: '1', operation: 'rotate', need: 'Restart', at: '2027-01-02T03:04:05Z', by: 'ada' } as const;
+  return withChange(undefined, { ...record, edits: found.edits })!;
+};
+
+const ANNOTATIONS = Object.entries(names).flatMap(([name, value]) =>
+  value.startsWith(`${names.GROUP}/`) && !/LABEL|FINALIZER/.test(name) ? [value] : [],
+);
+
+test.each(ANNOTATIONS)('a support bundle has no secret of a note in the annotation %s', (annotation) => {
+  const told = fc.oneof(
+    changed.map((of) => noteOf(of, ['hunter2-old', 'hunter2-new'])),
+    fc.constantFrom(...PLACES).map(([, of]) => JSON.stringify(of(SECRET))),
+  );
+  fc.assert(
+    fc.property(told, fc.boolean(), (text, isOfTemplate) => {
+      const metadata = { name: 'web-1', annotations: { [annotation]: text } };
+      const object = isOfTemplate ? { metadata: { name: 'web' }, spec: { template: { metadata } } } : { metadata };
+      expect(JSON.stringify(redacted(object as KubeObject))).not.toContain(SECRET);
+    }),
+  );
+});
+
+test('a bundle says which fields of a VM a change has set', () => {
+  const text = noteOf((userData) => ({ volumes: [{ name: 'init', cloudInitNoCloud: { userData } }] }), ['a', 'b']);
+  const object = { metadata: { name: 'web-1', annotations: { [names.CHANGES_ANNOTATION]: text } } } as KubeObject;
+  expect(redacted(object).metadata.annotations![names.CHANGES_ANNOTATION]).toContain('"cloudInitNoCloud","userData"]');
 });
 
 test('a bundle keeps what explains a problem', () => {

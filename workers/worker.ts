@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { DataConverter } from '@temporalio/common';
 import { bundleWorkflowCode, Runtime, type Logger } from '@temporalio/worker';
 import { whyUnreadable } from '../api/manifest/unreadable.ts';
 import type { KubeConfigChoice } from '../kubernetes/config.ts';
@@ -15,7 +17,7 @@ import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { Served } from './served.ts';
 import { warnOfChanges } from './settings/warn-of-changes.ts';
-import { workflowsPath } from './workflows-path.ts';
+import { failureConverterPath, workflowsPath } from './workflows-path.ts';
 
 const LEFT_MS = 1_000;
 
@@ -29,7 +31,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   logger.info('settings', Object.fromEntries(given.map(({ setting, value, from }) => [setting, `${value} (${from})`])));
   await installRuntime(logger, config.temporalMetrics);
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
-  if (config.workflowBundle !== null) checkBundle(config.workflowBundle);
+  const bundled = config.workflowBundle === null ? null : bundledFiles(config.workflowBundle, dataConverter);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
@@ -52,11 +54,12 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   let connection: TemporalConnection | undefined;
   try {
     connection = await TemporalConnection.open({ logger, stop });
-    const workflowBundle =
-      config.workflowBundle === null
-        ? await bundleWorkflowCode({ workflowsPath, logger })
-        : { codePath: config.workflowBundle };
-    const temporal = { connection, workflowBundle, ...(dataConverter === undefined ? {} : { dataConverter }) };
+    const failures = dataConverter && { failureConverterPath: bundled?.failureConverterPath ?? failureConverterPath };
+    const temporal = {
+      connection,
+      workflowBundle: bundled ?? (await bundleWorkflowCode({ workflowsPath, logger, ...failures })),
+      ...(dataConverter === undefined ? {} : { dataConverter: { ...dataConverter, ...failures } }),
+    };
     const renewed = endOn(connection.followRenewals(), 'another namespace of Temporal is configured', logger);
     await untilOneEnds(stopping, [...all.map((one) => one.run(temporal)), renewed], drain);
   } catch (error) {
@@ -70,20 +73,32 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   }
 }
 
-/** Temporal's SDK reads the bundle for each worker that it creates, which is tried again whatever has failed. */
-function checkBundle(path: string): void {
+interface BundledFiles {
+  codePath: string;
+  failureConverterPath: string;
+}
+
+/**
+ * Returns what `node deploy/build.ts` has written beside the bundle at `path`. Temporal's SDK reads the bundle for each
+ * worker that it creates, which is tried again whatever has failed: so it is read once here. Throws if it can't be.
+ */
+function bundledFiles(path: string, dataConverter: DataConverter | undefined): BundledFiles {
+  const codePath = dataConverter === undefined ? path : join(dirname(path), 'workflows-with-codecs.js');
   try {
-    readFileSync(path);
+    readFileSync(codePath);
   } catch (error) {
-    throw new Error(`DROVER_WORKFLOW_BUNDLE=${path}: can't be read: ${whyUnreadable(error)}`, { cause: error });
+    throw new Error(`DROVER_WORKFLOW_BUNDLE=${codePath}: can't be read: ${whyUnreadable(error)}`, { cause: error });
   }
+  return { codePath, failureConverterPath: join(dirname(path), 'failure-converter.mjs') };
 }
 
 async function installRuntime(logger: Logger, metrics: WorkerConfig['temporalMetrics']): Promise<void> {
   const bindAddress = metrics && hostAndPort({ ...metrics, address: await addressToServe(metrics.address) });
   Runtime.install({
     logger,
-    ...(bindAddress === null ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress } } } }),
+    ...(bindAddress === null
+      ? {}
+      : { telemetryOptions: { metrics: { prometheus: { bindAddress } } } }),
   });
 }
 

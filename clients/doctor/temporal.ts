@@ -70,9 +70,10 @@ const within = <T>(connection: Connection, query: () => Promise<T>): Promise<T> 
 export async function lookAtWatch(session: Session): Promise<Found> {
   const { client } = await session.temporal();
   const cluster = await workersIn(session);
-  const [{ watchedCluster }, { ensureSameCluster }] = await Promise.all([
+  const [{ watchedCluster }, { ensureSameCluster }, { readFailure }] = await Promise.all([
     import('../../workers/watch/cluster-watch.ts'),
     import('../session/same-cluster.ts'),
+    import('../../workers/connection/read-failure.ts'),
   ]);
   const id = watchIdOf(cluster);
   if ((await watchedCluster(client, cluster)) === undefined)
@@ -86,7 +87,10 @@ export async function lookAtWatch(session: Session): Promise<Found> {
     return failed(sentenceOf(error), 'give the name of this cluster with --cluster, or DROVER_CLUSTER');
   }
   const { raw } = await client.workflow.getHandle(id).describe();
-  return watchFound(id, taskQueueOf(cluster), raw.pendingActivities?.[0]);
+  const [activity] = raw.pendingActivities ?? [];
+  const failure = await readFailure(client, activity?.lastFailure);
+  const lastFailure = failure === undefined ? null : { message: failure.message };
+  return watchFound(id, taskQueueOf(cluster), activity && { ...activity, lastFailure });
 }
 
 type PendingActivity = NonNullable<Awaited<ReturnType<WorkflowHandle['describe']>>['raw']['pendingActivities']>[number];

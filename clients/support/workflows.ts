@@ -1,4 +1,4 @@
-import { readFailure } from '../../workers/data-converter.ts';
+import { readFailure } from '../../workers/connection/read-failure.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
 import type { Session } from '../session/session.ts';
 import { workersIn } from '../session/workers.ts';

@@ -19,6 +19,7 @@ import {
   pause,
   resume,
 } from '../../workflows/lib/messages.ts';
+import { readFailure } from '../connection/read-failure.ts';
 
 const DELETED_WITHIN_MS = 3_000;
 
@@ -41,7 +42,7 @@ export const runControl = (cluster: string): RunControl => ({
     if (described === null) return { is: 'missing' };
     const status = described.status.name;
     if (status === 'RUNNING')
-      return { is: 'running', progress: await progressOf(handle), troubles: troublesOf(described) };
+      return { is: 'running', progress: await progressOf(handle), troubles: await troublesOf(described) };
     if (status === 'COMPLETED') return { is: 'completed', progress: (await handle.result()) as OperationProgress };
     const failure = status === 'FAILED' ? await failureOf(handle) : null;
     if (failure !== null && isToBeginAnew(failure)) return { is: 'missing' };
@@ -124,10 +125,16 @@ const ACTIVITY_LABELS: Record<string, string> = {
  * Returns the activities that keep failing and why, a sentence each. The workflow can't tell them itself: it only knows
  * that it waits, and the rest of its work waits, too.
  */
-const troublesOf = ({ raw }: WorkflowExecutionDescription): string[] =>
-  (raw.pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) => {
-    if (!lastFailure || (attempt ?? 1) <= SILENT_TRIES + 1) return [];
-    const name = activityType?.name ?? '';
-    const message = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
-    return [`${ACTIVITY_LABELS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${message}`];
-  });
+async function troublesOf({ raw }: WorkflowExecutionDescription): Promise<string[]> {
+  const failing = (raw.pendingActivities ?? []).filter(
+    ({ attempt, lastFailure }) => lastFailure && (attempt ?? 1) > SILENT_TRIES + 1,
+  );
+  return Promise.all(
+    failing.map(async ({ activityType, attempt, lastFailure }) => {
+      const name = activityType?.name ?? '';
+      const error = await readFailure(clientNow(), lastFailure);
+      const message = (error?.cause as Error | undefined)?.message || error?.message || 'it does not say why';
+      return `${ACTIVITY_LABELS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${message}`;
+    }),
+  );
+}

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
+import { Client } from '@temporalio/client';
 import { expect, test } from 'vitest';
-import { poolIdOf } from '../../../workflows/lib/messages.ts';
+import { loadDataConverter } from '../../../workers/data-converter.ts';
+import { poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { drover, nowhere } from '../drover.ts';
 
@@ -29,4 +31,21 @@ test('payload codecs leave nothing of a pool in plain text in Temporal, and drov
   const env = { ...nowhere, ...fleet().stack.env, DROVER_DATA_CONVERTER };
   const { code, stdout } = await drover(['history', 'pool', 'secretive', '-n', namespace], env);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/secretive-1/) as string });
+
+  const { connection } = fleet().temporal.client;
+  const client = new Client({ connection, dataConverter: (await loadDataConverter(DROVER_DATA_CONVERTER))! });
+  const failed = await client.workflow.start('operation', {
+    workflowId: `operation/default/${namespace}/made-up/made-up`,
+    taskQueue: taskQueueOf('default'),
+    args: [{ cluster: 'default', namespace, name: 'made-up', uid: 'made-up' }],
+  });
+  const why = 'there is no VirtualMachineOperation';
+  await expect(failed.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining(why) as string } });
+  const texts: unknown[] = [];
+  JSON.stringify(await failed.fetchHistory(), (key, value: unknown) => {
+    if (key === 'message' || key === 'stackTrace') texts.push(value);
+    return value;
+  });
+  expect(texts.length).toBeGreaterThan(0);
+  for (const text of texts) expect(['Encoded failure', 'Activity task failed', '']).toContain(text);
 });

@@ -91,7 +91,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onSignalled: measured.signalled,
-        onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),
+        onWatching: (isWatching) => metrics.watchRunning.inc({ served: config.cluster }, isWatching ? 1 : -1),
         stopping,
       }),
     ),

@@ -63,6 +63,7 @@ export class Served {
     this.#in = surroundings;
     this.namespace = namespace;
     this.#cluster = namespace === undefined ? config.cluster : workersOf(config.cluster, namespace);
+    if (namespace === undefined) metrics.watchRunning.set({ served: this.#cluster }, 0);
     this.#client = KubeClient.of(kube, {
       connections: config.connections,
       userAgent: 'drover-worker',
@@ -129,6 +130,7 @@ export class Served {
     const client = this.#client;
     const cache = createClusterCache({ client, namespace: this.namespace, logger, metrics });
     this.#cache = cache;
+    metrics.watchRunning.inc({ served: this.#cluster }, 0);
     try {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
@@ -159,6 +161,7 @@ export class Served {
       this.#serving = undefined;
       await cache.stop();
       this.#cache = undefined;
+      if (this.namespace !== undefined) metrics.watchRunning.remove({ served: this.#cluster });
     }
   }
 
@@ -197,7 +200,7 @@ function createWorkers(
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
     workerDeploymentOptions: {
       useWorkerVersioning: false,
-      version: { deploymentName: 'drover', buildId: packageJson.version },
+      version: { deploymentName: `drover-${cluster.replaceAll('.', '-')}`, buildId: packageJson.version },
     },
   } satisfies Partial<WorkerOptions>;
   const queue = taskQueueOf(cluster);

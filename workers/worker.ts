@@ -29,14 +29,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const logger = createLogger(config.logLevel);
   const given = config.settings.filter(({ from }) => from !== 'default');
   logger.info('settings', Object.fromEntries(given.map(({ setting, value, from }) => [setting, `${value} (${from})`])));
-  await installRuntime(logger, config.temporalMetrics);
+  await installRuntime(logger, config);
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
   const bundled = config.workflowBundle === null ? null : bundledFiles(config.workflowBundle, dataConverter);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
   if (config.settingsFile !== undefined) warnOfChanges(config.settingsFile, logger, stop);
-  const metrics = createMetrics();
+  const metrics = createMetrics(config.cluster);
   const surroundings = { config, kube, logger, metrics, stop };
   const all = (config.namespaces ?? [undefined]).map((namespace) => new Served(surroundings, namespace));
   const drain = (): void => {
@@ -92,13 +92,13 @@ function bundledFiles(path: string, dataConverter: DataConverter | undefined): B
   return { codePath, failureConverterPath: join(dirname(path), 'failure-converter.mjs') };
 }
 
-async function installRuntime(logger: Logger, metrics: WorkerConfig['temporalMetrics']): Promise<void> {
-  const bindAddress = metrics && hostAndPort({ ...metrics, address: await addressToServe(metrics.address) });
+async function installRuntime(logger: Logger, { cluster, temporalMetrics: to }: WorkerConfig): Promise<void> {
+  const bindAddress = to && hostAndPort({ ...to, address: await addressToServe(to.address) });
   Runtime.install({
     logger,
     ...(bindAddress === null
       ? {}
-      : { telemetryOptions: { metrics: { prometheus: { bindAddress } } } }),
+      : { telemetryOptions: { metrics: { globalTags: { cluster }, prometheus: { bindAddress } } } }),
   });
 }
 

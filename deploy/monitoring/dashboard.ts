@@ -1,4 +1,4 @@
-import { graph, list, row, stat, type Panel } from './panels.ts';
+import { graph, inCluster, list, row, stat, type Panel } from './panels.ts';
 
 const COLUMNS = 24;
 const HEIGHTS: Record<Panel['type'], number> = { row: 1, stat: 4, timeseries: 8, table: 8 };
@@ -11,7 +11,7 @@ const POOL = 'namespace=~"$namespace", pool=~"$pool"';
 const SET = 'namespace=~"$namespace"';
 /** Other programs measure these, too. */
 const QUEUES = 'task_queue=~"drover/.*"';
-const OF_WORKERS = 'and on (job, instance) drover_build_info';
+const OF_WORKERS = 'and on (cluster, job, instance) drover_build_info';
 
 /** All workers report the same pools and sets. */
 const ofPools = (metric: string, more = ''): string => `max by (namespace, pool) (${metric}{${POOL}${more}})`;
@@ -262,8 +262,8 @@ function laidOut(panels: Panel[]): object[] {
   });
 }
 
-/** A variable with the values of a label, all of them by default. */
-const variable = (name: string, label: string, query: string): object => ({
+/** A variable with the values of a label, all of them by default; or one of them. */
+const variable = (name: string, label: string, query: string, isMulti = true): object => ({
   name,
   label,
   type: 'query',
@@ -272,10 +272,9 @@ const variable = (name: string, label: string, query: string): object => ({
   definition: query,
   refresh: 2,
   sort: 1,
-  multi: true,
-  includeAll: true,
-  allValue: '.*',
-  current: { text: 'All', value: '$__all' },
+  ...(isMulti
+    ? { multi: true, includeAll: true, allValue: '.*', current: { text: 'All', value: '$__all' } }
+    : { multi: false, includeAll: false }),
 });
 
 /** The dashboard for Grafana 10 and newer: what a user on call looks at, from top to bottom. */
@@ -290,8 +289,9 @@ export const dashboard = (): object => ({
   templating: {
     list: [
       { name: 'datasource', label: 'Prometheus', type: 'datasource', query: 'prometheus' },
-      variable('namespace', 'Namespace', 'label_values(drover_pool_desired_vms, namespace)'),
-      variable('pool', 'Pool', 'label_values(drover_pool_desired_vms{namespace=~"$namespace"}, pool)'),
+      variable('cluster', 'Cluster', 'label_values(drover_build_info, cluster)', false),
+      variable('namespace', 'Namespace', inCluster('label_values(drover_pool_desired_vms, namespace)')),
+      variable('pool', 'Pool', inCluster('label_values(drover_pool_desired_vms{namespace=~"$namespace"}, pool)')),
     ],
   },
   annotations: { list: [] },

@@ -17,12 +17,18 @@ interface Target {
   format?: 'table';
 }
 
+/** What workers export has the name of their cluster: the dashboard shows one at a time. */
+export const inCluster = (expr: string): string =>
+  expr.replace(/\b((?:drover|temporal|nodejs|process)_\w+)(\{)?/g, (_, name: string, more?: string) =>
+    more === undefined ? `${name}{cluster="$cluster"}` : `${name}{cluster="$cluster", `,
+  );
+
 const REF_IDS = 'ABCDEF';
 
 /** Queries by the words of their legend, in which `{{label}}` is the value of a label. */
 const targets = (queries: Record<string, string>, more: Partial<Target> = {}): Target[] =>
   Object.entries(queries).map(([legendFormat, expr], index) => ({
-    expr,
+    expr: inCluster(expr),
     legendFormat,
     refId: REF_IDS[index]!,
     ...more,

@@ -28,7 +28,7 @@ test.each([
   ['one of two that are left to it', [serving, starting], false],
   ['nothing, since nothing is left to it', [waiting], false],
 ])('a worker that takes work for %s', (_what, all, isReady) =>
-  expect(healthOf(all, createMetrics(), []).unready() === undefined).toBe(isReady),
+  expect(healthOf(all, createMetrics('default'), []).unready() === undefined).toBe(isReady),
 );
 
 test.each([
@@ -59,17 +59,18 @@ test.each([
   ],
   ['Temporal', starting, 'namespace bank: Temporal has not accepted its workers yet, or it is shutting down'],
 ])('a worker that is not ready says why: %s', (_what, one, why) =>
-  expect(healthOf([one], createMetrics(), []).unready()).toBe(why),
+  expect(healthOf([one], createMetrics('default'), []).unready()).toBe(why),
 );
 
 test('the metrics tell of all namespaces together, and which are served', async () => {
-  const metrics = createMetrics();
+  const metrics = createMetrics('default');
   const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true };
   const health = healthOf([serving, other, waiting], metrics, []);
   await health.metrics();
   const lines = (await health.metrics()).split('\n');
-  expect(lines).toContain('drover_cached_objects{resource="virtualmachines"} 7');
-  expect(lines).toContain('drover_cache_behind_seconds{resource="virtualmachines"} 2');
-  expect(lines).toContain('drover_namespace_served{namespace="shop"} 1');
-  expect(lines).toContain('drover_namespace_served{namespace="club"} 0');
+  expect(lines).toContain('drover_cached_objects{resource="virtualmachines",cluster="default"} 7');
+  expect(lines).toContain('drover_cache_behind_seconds{resource="virtualmachines",cluster="default"} 2');
+  expect(lines).toContain('drover_namespace_served{namespace="shop",cluster="default"} 1');
+  expect(lines).toContain('drover_namespace_served{namespace="club",cluster="default"} 0');
+  for (const line of lines.filter((one) => /^[^#]/.test(one))) expect(line).toContain('cluster="default"');
 });

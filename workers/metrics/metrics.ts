@@ -10,9 +10,10 @@ import { workerMetrics } from './worker-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Creates a worker's Prometheus metrics. */
-export function createMetrics() {
+/** Creates a worker's Prometheus metrics, all with the name of its cluster: one Prometheus may scrape several. */
+export function createMetrics(cluster: string) {
   const registry = new Registry();
+  registry.setDefaultLabels({ cluster });
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const counter = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> =>
@@ -39,7 +40,6 @@ export function createMetrics() {
       'drover_api_server_unreachable',
       '1 while this worker takes no work because the API server does not answer.',
     ),
-    watchRunning: gauge('drover_watch_running', '1 while this worker watches the cluster for all workers.'),
     lastSignal: gauge(
       'drover_last_signal_timestamp_seconds',
       'When this worker last signalled a change to a workflow; 0 if it never has.',

@@ -33,6 +33,12 @@ export function workerMetrics(registry: Registry) {
       'How long decisions about a pool or a set took; nothing else happens in the worker meanwhile.',
       [0.001, 0.005, 0.025, 0.1, 0.5, 2],
     ),
+    watchRunning: new Gauge({
+      name: 'drover_watch_running',
+      help: '1 while this worker watches the cluster, or one of its namespaces, for all workers.',
+      labelNames: ['served'],
+      registers,
+    }),
     cacheBehind: new Gauge({
       name: 'drover_cache_behind_seconds',
       help: 'For how long the watch cache has failed to follow the API server; 0 while it follows.',

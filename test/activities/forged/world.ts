@@ -91,7 +91,7 @@ export class World {
       config,
       client: this.client.asClient,
       cache: this.cache,
-      metrics: createMetrics(),
+      metrics: createMetrics('default'),
       stopping: this.stopping.signal,
     });
     this.#activities = { ...working, ...waiting, ...watching };

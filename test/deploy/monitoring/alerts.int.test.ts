@@ -40,7 +40,11 @@ async function run(command: 'check' | 'test', content: object): Promise<void> {
 }
 
 /** Returns what a scrape of a worker shows, by series. */
-async function scrape({ metrics, sdk, ...seen }: Seen, instance: string): Promise<Map<string, number>> {
+async function scrape(
+  { metrics, sdk, ...seen }: Seen,
+  cluster: string,
+  instance: string,
+): Promise<Map<string, number>> {
   const { pool, set } = objectsOf({ metrics, sdk, ...seen });
   metrics.pools.look([pool]);
   metrics.sets.look([set]);
@@ -48,7 +52,10 @@ async function scrape({ metrics, sdk, ...seen }: Seen, instance: string): Promis
   metrics.schedules.look(seen.schedules);
   const target = `job="drover",instance="${instance}"`;
   const scraped = new Map(
-    [...sdk].map(([series, value]) => [series.replace('}', `,${target}}`).replace('{,', '{'), value]),
+    [...sdk].map(([series, value]) => [
+      series.replace('}', `,cluster="${cluster}",${target}}`).replace('{,', '{'),
+      value,
+    ]),
   );
   for (const { name, values } of await metrics.registry.getMetricsAsJSON())
     for (const { metricName = name, labels, value } of values as unknown as Sample[]) {
@@ -65,25 +72,31 @@ interface Sample {
   value: number;
 }
 
-/** Scrapes two workers each minute: first all is well, and then what the scenario says. */
+/**
+ * Scrapes the two workers of each of two clusters each minute: first all is well, and then what the scenario says of
+ * the cluster `east`. Prometheus knows the workers of both by the same names.
+ */
 async function recorded({ after, minute }: Scenario): Promise<{ series: string; values: string }[]> {
-  const workers = [true, false].map((isFirst) => {
-    const metrics = createMetrics();
-    metrics.watchRunning.set(isFirst ? 1 : 0);
-    metrics.serverLost.set(0);
-    return {
-      isFirst,
-      seen: { metrics, pool: {}, set: {}, sdk: new Map<string, number>(), operations: [], schedules: [], minutes: 0 },
-    };
-  });
+  const workers = ['east', 'west'].flatMap((cluster) =>
+    [true, false].map((isFirst) => {
+      const metrics = createMetrics(cluster);
+      metrics.watchRunning.set({ served: cluster }, isFirst ? 1 : 0);
+      metrics.serverLost.set(0);
+      return {
+        cluster,
+        isFirst,
+        seen: { metrics, pool: {}, set: {}, sdk: new Map<string, number>(), operations: [], schedules: [], minutes: 0 },
+      };
+    }),
+  );
   const values = new Map<string, string[]>();
   for (let time = 0; time <= WELL + after; time++)
-    for (const { seen, isFirst } of workers) {
-      if (time >= WELL) {
+    for (const { cluster, seen, isFirst } of workers) {
+      if (cluster === 'east' && time >= WELL) {
         seen.minutes++;
         minute(seen, isFirst);
       }
-      for (const [series, value] of await scrape(seen, isFirst ? 'one' : 'other')) {
+      for (const [series, value] of await scrape(seen, cluster, isFirst ? 'one' : 'other')) {
         const before = values.get(series) ?? [];
         values.set(series, [...before, ...Array<string>(time - before.length).fill('_'), String(value)]);
       }
@@ -102,22 +115,25 @@ test('each alert has a scenario', () => {
   expect(Object.keys(SCENARIOS)).toEqual(rules.map(({ alert }) => alert));
 });
 
-test.each(Object.entries(SCENARIOS))('%s fires, alone, on what workers export', async (alertname, scenario) => {
-  const { labels: own } = rules.find(({ alert }) => alert === alertname) as unknown as { labels: object };
-  const labels = Object.entries({ alertname, alertstate: 'firing', ...own, ...scenario.labels });
-  const firing = `ALERTS{${labels.map(([label, value]) => `${label}="${value}"`).join(',')}}`;
-  await run('test', {
-    rule_files: [RULES],
-    evaluation_interval: '1m',
-    tests: [
-      {
-        interval: '1m',
-        input_series: await recorded(scenario),
-        promql_expr_test: [asked(WELL - 1, []), asked(WELL + scenario.after, [firing])],
-      },
-    ],
-  });
-});
+test.each(Object.entries(SCENARIOS))(
+  '%s fires, alone and for its cluster, on what the workers of two clusters export',
+  async (alertname, scenario) => {
+    const { labels: own } = rules.find(({ alert }) => alert === alertname) as unknown as { labels: object };
+    const labels = Object.entries({ alertname, alertstate: 'firing', cluster: 'east', ...own, ...scenario.labels });
+    const firing = `ALERTS{${labels.map(([label, value]) => `${label}="${value}"`).join(',')}}`;
+    await run('test', {
+      rule_files: [RULES],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: await recorded(scenario),
+          promql_expr_test: [asked(WELL - 1, []), asked(WELL + scenario.after, [firing])],
+        },
+      ],
+    });
+  },
+);
 
 test('promtool accepts the alerts, and the queries of the dashboard', async () => {
   await run('check', readRules());
@@ -127,28 +143,35 @@ test('promtool accepts the alerts, and the queries of the dashboard', async () =
 
 test("promtool's linter accepts the names and the words of drover's metrics", async () => {
   const file = join(folder, 'metrics.txt');
-  const text = await createMetrics().registry.metrics();
+  const text = await createMetrics('east').registry.metrics();
   const own = text.split('\n').filter((line) => !/^(# \w+ )?(nodejs|process)_/.test(line));
   writeFileSync(file, own.join('\n'));
   await promisify(execFile)('sh', ['-c', '"$0" check metrics < "$1"', promtool, file]);
 });
 
-test('a cluster without any worker is reported as unwatched', async () => {
+const watching = (cluster: string, served: string, values: string): object => ({
+  series: `drover_watch_running{cluster="${cluster}",served="${served}"}`,
+  values,
+});
+const unwatched = (labels: string): string =>
+  `ALERTS{alertname="DroverNobodyWatches",alertstate="firing",severity="critical"${labels}}`;
+
+test.each([
+  ['a Prometheus without any worker', [{ series: 'up', values: '1x30' }], ''],
+  [
+    'one of two clusters whose workers are all gone',
+    [watching('east', 'east', '1 1 1 stale'), watching('west', 'west', '1x30')],
+    ',cluster="east"',
+  ],
+  [
+    'one of two namespaces that the same workers serve',
+    [watching('east', 'east.shop', '1x30'), watching('east', 'east.bank', '1 1 1 0x30')],
+    ',cluster="east",served="east.bank"',
+  ],
+])('%s is reported as unwatched', async (_, input_series, labels) => {
   await run('test', {
     rule_files: [RULES],
     evaluation_interval: '1m',
-    tests: [
-      {
-        interval: '1m',
-        input_series: [{ series: 'up', values: '1x10' }],
-        promql_expr_test: [
-          {
-            expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
-            eval_time: '3m',
-            exp_samples: [{ labels: '{alertname="DroverNobodyWatches"}', value: 1 }],
-          },
-        ],
-      },
-    ],
+    tests: [{ interval: '1m', input_series, promql_expr_test: [asked(15, [unwatched(labels)])] }],
   });
 });

@@ -36,7 +36,7 @@ export function unknownWords(expression: string): string[] {
   const rest = expression
     .replaceAll(SERIES, ' ')
     .replaceAll(GROUPED, ' ')
-    .replaceAll(/\[[^\]]*\]/g, ' ');
+    .replaceAll(/\[[^\]]*\]|\boffset \d+\w/g, ' ');
   return [...rest.matchAll(/[a-z_]\w*(?!\w)(\s*\()?/gi)]
     .filter(([word, bracket]) => bracket === undefined && !KEYWORDS.has(word) && !/^\d/.test(word))
     .map(([word]) => word);

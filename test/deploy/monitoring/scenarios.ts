@@ -62,7 +62,16 @@ function boot({ metrics, minutes }: Seen, seconds: number): void {
 
 /** Each alert with what makes it fire, and nothing else. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  DroverNobodyWatches: { after: 3, minute: ({ metrics }) => metrics.watchRunning.set(0) },
+  DroverNobodyWatches: {
+    after: 3,
+    minute: ({ metrics }) => metrics.watchRunning.set({ served: 'east' }, 0),
+    labels: { served: 'east' },
+  },
+  DroverNamespaceWaits: {
+    after: 17,
+    minute: ({ metrics }) => metrics.servedNamespaces.set({ namespace: 'bank' }, 0),
+    labels: { namespace: 'bank' },
+  },
   DroverApiServerUnreachable: { after: 4, minute: ({ metrics }) => metrics.serverLost.set(1) },
   DroverRequestsForbidden: {
     after: 25,
@@ -82,6 +91,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   DroverWorkflowTasksFail: {
     after: 30,
     minute: ({ sdk }) => void sdk.set(FAILED, (sdk.get(FAILED) ?? 0) + 1),
+    labels: { workflow_type: 'pool' },
+  },
+  DroverWorkflowsFail: {
+    after: 2,
+    minute: ({ sdk }) => void sdk.set('temporal_workflow_failed{task_queue="drover/default",workflow_type="pool"}', 1),
     labels: { workflow_type: 'pool' },
   },
   DroverTasksWait: {

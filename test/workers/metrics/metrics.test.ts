@@ -5,7 +5,7 @@ import { createMetrics } from '../../../workers/metrics/metrics.ts';
 test('docs/monitoring.md lists every drover metric with its labels', () => {
   const text = readFileSync(new URL('../../../docs/monitoring.md', import.meta.url), 'utf8');
   const told = [...text.matchAll(/^\| `(drover_[^`]+)` \|/gm)].map(([, metric]) => metric);
-  const own = createMetrics()
+  const own = createMetrics('default')
     .registry.getMetricsAsArray()
     .map((metric) => metric as unknown as { name: string; labelNames: string[] })
     .filter(({ name }) => name.startsWith('drover_'))

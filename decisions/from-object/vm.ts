@@ -47,6 +47,7 @@ export interface VirtualMachine extends KubeObject {
     desiredGeneration?: number;
     ready?: boolean;
     printableStatus?: string;
+    runStrategy?: string;
     startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
     stateChangeRequests?: unknown[];
     preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
@@ -84,6 +85,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     disks: usedDisks(spec),
     revision: specRevision(vm),
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
+    lastRunStrategy: internOrNull(status?.runStrategy),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
     architecture: internOrNull(template?.spec?.architecture),
     preference: preferenceOf(vm),

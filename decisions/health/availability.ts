@@ -37,7 +37,8 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
       return vmi === undefined || vmi.deleting || !isFinal(vmi);
     case 'RerunOnFailure':
       if (vmi !== undefined) return vmi.phase !== 'Succeeded' || vm.changingState || hasNext(vm, vmi);
-      return vm.changingState || vm.state !== 'Stopped';
+      // As KubeVirt decides it: a status such as `Provisioning` says what its disks are, not what its owner wants.
+      return vm.changingState || vm.lastRunStrategy !== vm.runStrategy || vm.state === 'Starting' || saysItRuns(vm);
     case 'Manual':
       if (vm.changingState) return true;
       if (vmi !== undefined && isFinal(vmi)) return hasNext(vm, vmi);
@@ -51,7 +52,7 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
  * The VM's own status counts too: VMs and VMIs are watched separately, so the cached VMI may be older or newer, and of
  * a restart only one half may have been seen.
  */
-const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
+const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping' && state !== 'Stopped';
 
 /** The cached VMI has ended, and the VM's own status is newer than it: that tells of the VMI after it. */
 const hasNext = ({ state }: VmView, ended: VmiView): boolean =>

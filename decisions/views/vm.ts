@@ -64,6 +64,8 @@ export interface VmView {
    */
   revision: string | null;
   runStrategy: string;
+  /** KubeVirt's `status.runStrategy`: the one that it last went by; null until the VM has had a VMI. */
+  lastRunStrategy: string | null;
   /** Machine type in its VMI template. KubeVirt fills in a missing type, so null only if nothing did. */
   machineType: string | null;
   architecture: string | null;

@@ -28,7 +28,12 @@ describe('a start', () => {
     ['is done to a halted VM', {}, null, ACT],
     ['is done to a stopped VM under Manual', { runStrategy: 'Manual' }, null, ACT],
     ['is done to a VM that has ended under Manual', { runStrategy: 'Manual' }, { phase: 'Failed' }, ACT],
-    ['is done to a VM that has ended well under RerunOnFailure', { runStrategy: 'RerunOnFailure' }, null, ACT],
+    [
+      'is done to a VM that has ended well under RerunOnFailure',
+      { runStrategy: 'RerunOnFailure', lastRunStrategy: 'RerunOnFailure' },
+      null,
+      ACT,
+    ],
     ['disrupts nothing, so that no owner needs to be asked', { optedOut: true }, null, ACT],
     ['is not needed under Always', { runStrategy: 'Always' }, null, NOTHING],
     [

@@ -47,7 +47,7 @@ export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
  * (`NamedRemovals`).
  */
 export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
-/** On a VM: with any value but "false", scale-in leaves the VM where it is. */
+/** On a VM: with any value but "false", scale-in leaves the VM where it is; a time, or a duration, ends that. */
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 /**
  * KubeVirt's, on a VM: with "true" or "True", an admission policy (of its SSP operator, or of administrators) refuses
@@ -86,7 +86,7 @@ export const JOINED_ANNOTATION = `${GROUP}/joined`;
 /** On a KubeVirt pool that drover has paused: what its spec had before (`PausedPool`, in JSON). */
 export const PAUSED_POOL_ANNOTATION = `${GROUP}/paused`;
 
-/** On a VM: with the value "true", no update and no healing may touch it. */
+/** On a VM: with any value but "false", no update and no healing may touch it; a time, or a duration, ends that. */
 export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
 /**
  * On a VM that its pool created with autohealing on, until it has run well: empty, or the UID of its newest VMI, as

@@ -5,6 +5,7 @@ import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import { podBudgetName, type PodBudgetView } from '../../decisions/drain/pod-budget.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
@@ -106,7 +107,7 @@ export class ClusterCache extends FollowedObjects {
    * record as this worker last saw it.
    */
   vmView(vm: Stored<VirtualMachine>): VmView {
-    return this.namedOperations.current(withKnownRole(this.pools, vmView(vm)));
+    return withoutEnded(this.namedOperations.current(withKnownRole(this.pools, vmView(vm))), Date.now());
   }
 
   /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */

@@ -1,6 +1,6 @@
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { isOptedOut } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -15,9 +15,9 @@ export async function refuseChanged(client: KubeClient, vm: VmView, { seen }: Cl
   if (seen === vm.resourceVersion) return;
   const { namespace, name } = vm;
   const now = await ignoreNotFound(client.getMetadata(VirtualMachines, { namespace, name }));
-  const { uid, annotations, deletionTimestamp } = now?.metadata ?? {};
+  const { uid, deletionTimestamp, ...marks } = now?.metadata ?? {};
   const isSame = uid === vm.uid && (now && controllerOf(now)?.uid) === vm.owner?.uid;
-  const hasOptedOut = annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true' && !vm.optedOut;
+  const hasOptedOut = isOptedOut(marks, Date.now()) && !vm.optedOut;
   if (!isSame || hasOptedOut || (deletionTimestamp !== undefined && !vm.deleting))
     throw new ActRefused('Conflict', 'it has just left its pool, or has just opted out');
 }

@@ -5,6 +5,7 @@ import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { HealingRequest } from '../../decisions/pool/healing-request.ts';
+import { isOptedOut } from '../../decisions/views/annotations/protection.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { Failure, ifThere, throwAll, UsageError } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
@@ -131,7 +132,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   const owner = controllerOf(found);
   if (owner?.name !== view.pool || !isOwnerReferenceTo(owner, VirtualMachinePools))
     return new Failure(`vm ${vm} does not belong to pool ${view.pool}`);
-  if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
+  if (isOptedOut(found.metadata, Date.now()))
     return new Failure(
       `vm ${vm} will not be replaced: its owner opted out of disruption (${DO_NOT_DISRUPT_ANNOTATION})`,
     );

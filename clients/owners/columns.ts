@@ -74,7 +74,7 @@ export const vmColumns: Column[] = [
   AGE,
   column<Member>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
   column<Member>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
-  column<Member>('PROTECTED', ({ metadata }) => (isProtected(metadata) ? 'True' : 'False'), true),
+  column<Member>('PROTECTED', ({ metadata }) => (isProtected(metadata, Date.now()) ? 'True' : 'False'), true),
   WHY,
 ];
 

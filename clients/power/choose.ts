@@ -5,6 +5,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { chooseVms } from '../../decisions/operations/choose.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
+import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';
@@ -54,7 +55,10 @@ export async function choose(
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
   const read = await (args.length === 0 ? readVms(kube, scope) : readNamed(kube, await session.namespace(), names));
-  const all = read.map(({ vm, vmi }) => ({ vm: replicaOrNot(vmView(vm)), vmi: vmi && vmiView(vmi) }));
+  const all = read.map(({ vm, vmi }) => ({
+    vm: replicaOrNot(withoutEnded(vmView(vm), Date.now())),
+    vmi: vmi && vmiView(vmi),
+  }));
   const vmis = new Map(all.map(({ vm, vmi }) => [vm.uid, vmi]));
   const { plugs } = await kubevirtRules(kube);
   const input = {

@@ -4,6 +4,7 @@ import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
 import { restartReasons } from '../../decisions/operations/restart-required.ts';
+import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ageOf, printNote, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
 import { readVms, scopeOf } from '../operations/read-vms.ts';
@@ -31,7 +32,7 @@ export interface PendingVm {
 export const pendingAmong = (vms: VmWithVmi[], plugs: Pick<KubeVirtPlugs, 'migrates'>): PendingVm[] =>
   vms.flatMap(({ vm, vmi }) => {
     if (vmi === undefined) return [];
-    const [view, live] = [vmView(vm), vmiView(vmi)];
+    const [view, live] = [withoutEnded(vmView(vm), Date.now()), vmiView(vmi)];
     const reasons = restartReasons(view, live, plugs);
     if (reasons.length === 0) return [];
     const { namespace, name, runStrategy, restartRequired, optedOut } = view;

@@ -86,7 +86,10 @@ async function write(kube: KubeClient, name: string, options: ProtectionOptions)
     const fault = whyNot(name, found, options);
     if (fault !== undefined || vm === undefined) throw new Failure(`vm ${name} is left as it is: ${fault}`);
     const { uid, resourceVersion, annotations } = vm.metadata;
-    const isDone = protect ? isProtected({ annotations }) : annotations?.[PROTECT_ANNOTATION] === undefined;
+    // A protection that ends gives way to one that does not.
+    const isDone = protect
+      ? isProtected({ annotations }, Number.MAX_VALUE)
+      : annotations?.[PROTECT_ANNOTATION] === undefined;
     if (isDone) return;
     const change = { [PROTECT_ANNOTATION]: protect ? 'true' : null };
     const patch = { metadata: { uid, resourceVersion, annotations: change } };

@@ -83,7 +83,7 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   if (extra !== undefined) return extra;
   if (roleOf(vm.metadata.labels) !== null)
     return `vm ${name} is not one of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
-  return isProtected(vm.metadata)
+  return isProtected(vm.metadata, Date.now())
     ? `vm ${name} is protected from scale-in, run ${endOfProtection(name, vm.metadata)} first`
     : undefined;
 }

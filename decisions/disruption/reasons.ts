@@ -1,3 +1,4 @@
+import { rfc3339 } from '../lib/time.ts';
 import { isEvacuating } from '../views/evacuation.ts';
 import type { Operation, OperationKind } from '../views/operation.ts';
 import type { VmView } from '../views/vm.ts';
@@ -12,7 +13,8 @@ export interface Reason {
   message: string;
 }
 
-export const OPTED_OUT = 'its owner opted out of disruption';
+export const whyOptedOut = ({ optedOutUntil }: Pick<VmView, 'optedOutUntil'>): string =>
+  `its owner opted out of disruption${optedOutUntil === null ? '' : ` until ${rfc3339(optedOutUntil)}`}`;
 
 /**
  * Returns the first reason why the VM must not be disrupted now; null if there is none. All that disrupts VMs by
@@ -31,7 +33,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
   const ofVm = vm.hasVmi || vmi !== undefined ? vm.operations : vm.operations.filter(({ kind }) => !WITH_VMI.has(kind));
   const operations = vmi === undefined ? ofVm : [...ofVm, ...vmi.operations];
   return [
-    ...(vm.optedOut ? [{ kind: 'OptedOut' as const, message: OPTED_OUT }] : []),
+    ...(vm.optedOut ? [{ kind: 'OptedOut' as const, message: whyOptedOut(vm) }] : []),
     ...operations.map((operation) => ({ kind: operation.kind, message: MESSAGES[operation.kind](named(operation)) })),
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, message: 'it receives a migration' }] : []),
     ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, message: 'it is paused by a user' }] : []),

@@ -1,6 +1,5 @@
 import {
   DISKS_FINALIZER,
-  DO_NOT_DISRUPT_ANNOTATION,
   JOINED_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
   MACHINE_TYPE_RESTART_LABEL,
@@ -18,7 +17,7 @@ import { isCorrectionRequested } from '../views/annotations/correction-order.ts'
 import { formerMemberOf } from '../views/annotations/former-member.ts';
 import { isMadeAgain, memberOf } from '../views/annotations/member-of.ts';
 import { powerRecordOf } from '../views/annotations/power-record.ts';
-import { isProtected } from '../views/annotations/protection.ts';
+import { protectionsOf } from '../views/annotations/protection.ts';
 import { recordedChanges } from '../views/annotations/recorded-change.ts';
 import { recordOf } from '../views/annotations/transition-record.ts';
 import { kindOf, ownerOf } from '../views/owner-kind.ts';
@@ -105,8 +104,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     joined: isOfPool && isJoined(owner.name, metadata),
     memberOf: internOrNull(record?.uid),
     madeAgain: record !== null && isMadeAgain(record, Date.parse(metadata.creationTimestamp)),
-    protected: isProtected(metadata),
-    optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    ...protectionsOf(metadata),
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
     generation: metadata.generation ?? 0,

@@ -1,4 +1,5 @@
 import { field, isObject, parsedObject } from './json.ts';
+import { isRfc3339 } from './time.ts';
 
 /**
  * Validates untrusted input: returns a new value that contains only known fields, so that nothing else is passed on.
@@ -20,7 +21,6 @@ const SHOWN = 60;
 /** The longest name or UID in Kubernetes. */
 const NAME_LENGTH = 253;
 const TEXT_LENGTH = 1_024;
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 /** Reads free text; text that is too long is truncated. */
 export const text: Reader<string> = (value, what) => {
@@ -38,8 +38,7 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 const isName = (value: unknown): value is string =>
   isText(value) && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed();
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
-const isTime = (value: unknown): value is string =>
-  isText(value) && RFC_3339.test(value) && !Number.isNaN(Date.parse(value));
+const isTime = (value: unknown): value is string => isText(value) && isRfc3339(value);
 
 /** Reads text of any length. */
 export const anyText = valueThat(isText, 'a text');

@@ -2,7 +2,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, blockedNeed, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
-import { OPTED_OUT } from '../disruption/reasons.ts';
+import { whyOptedOut } from '../disruption/reasons.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
@@ -231,4 +231,4 @@ const waitsAfter = (
   rules.undoes === null ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to) : live.specMachineType !== wanted;
 
 /** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
-const exclusionOf = (vm: VmView): TransitionNeed | undefined => (vm.optedOut ? excluded(OPTED_OUT) : undefined);
+const exclusionOf = (vm: VmView): TransitionNeed | undefined => (vm.optedOut ? excluded(whyOptedOut(vm)) : undefined);

@@ -3,6 +3,7 @@ import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/owner-references.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
 import type { PowerRecord } from './annotations/power-record.ts';
+import type { Protections } from './annotations/protection.ts';
 import type { RecordedChange } from './annotations/recorded-change.ts';
 import type { TransitionRecord } from './annotations/transition-record.ts';
 import type { Operation } from './operation.ts';
@@ -14,7 +15,7 @@ import type { Operation } from './operation.ts';
 export type MemberRole = 'Standby' | 'Surge';
 
 /** What drover caches of a VirtualMachine: all that its decisions read, and nothing else. */
-export interface VmView {
+export interface VmView extends Protections {
   namespace: string;
   name: string;
   uid: string;
@@ -114,10 +115,6 @@ export interface VmView {
   memberOf: string | null;
   /** It is younger than its record: it was made again from a copy, as by a restore. */
   madeAgain: boolean;
-  /** A user has protected it from scale-in, or from any deletion. */
-  protected: boolean;
-  /** Its owner opted out of disruption by annotation. */
-  optedOut: boolean;
   /**
    * KubeVirt's RestartRequired condition: since when (milliseconds since the epoch, null if it doesn't say), and why.
    */

@@ -4,11 +4,13 @@ import type { Identity } from '../../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
+import { withoutEnded } from '../../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
 import type { CacheChange } from './cache-change.ts';
 import { DiskUsers } from './disk-users.ts';
+import { EndingProtections } from './ending-protections.ts';
 import { FailedVmis } from './failed-vmis.ts';
 import { NamedOperations } from './named-operations.ts';
 import type { CommonOptions } from './owner-caches.ts';
@@ -114,9 +116,10 @@ export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCa
       else vmis.amend(key, (vmi) => ({ ...vmi, operations: current }));
     },
   });
+  const protections = new EndingProtections((key, now) => vms.amend(key, (vm) => withoutEnded(vm, now)));
   const vms = new MemberCache<VirtualMachine, VmView>({
     ...common(VirtualMachines),
-    view: (vm) => operations.seen('vm', withRole(vmView(vm))),
+    view: (vm) => protections.seen(operations.seen('vm', withRole(vmView(vm)))),
     controllerOf: ({ owner }) => owner,
     onChange: (before, after) => {
       if (before !== undefined && before.uid !== after?.uid) {

@@ -14,7 +14,6 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { healingRules } from '../../../api/rules/pool-defaults.ts';
-import { OPTED_OUT } from '../../../decisions/disruption/reasons.ts';
 import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { UnhealthyVm } from '../../../decisions/healing/attempt.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -170,7 +169,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   [
     'is not to be disrupted',
     (context) => context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
-    OPTED_OUT,
+    'its owner opted out of disruption',
   ],
   [
     'is being restored',
@@ -250,7 +249,7 @@ test.each([
   };
   expect(await context.remove({ mayHaveData: holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
-    message: OPTED_OUT,
+    message: 'its owner opted out of disruption',
   });
   expect(met).toBe(1);
   await context.expectUntouched();

@@ -20,22 +20,11 @@ const condition = ({ status }: PoolPlan): Condition | undefined =>
 test.each([
   [undefined, false],
   ['false', false],
-  ['true', true],
-  ['False', true],
-  ['', true],
-  ['until monday', true],
-])('the annotation with %j protects: %j', (value, expected) => {
-  expect(isProtected({ annotations: value === undefined ? {} : { [PROTECT_ANNOTATION]: value } })).toBe(expected);
-});
-
-test.each([
-  [undefined, false],
-  ['false', false],
   ['', false],
   ['true', true],
   ['True', true],
 ])("KubeVirt's delete protection with %j protects: %j", (value, expected) => {
-  expect(isProtected({ labels: value === undefined ? {} : { [DELETE_PROTECTION_LABEL]: value } })).toBe(expected);
+  expect(isProtected({ labels: value === undefined ? {} : { [DELETE_PROTECTION_LABEL]: value } }, 0)).toBe(expected);
 });
 
 test('a message says of each protection how it is ended', () => {

@@ -107,7 +107,7 @@ export class RemovedVmGuarantees extends PoolCheck {
     const { name, uid } = vm.metadata;
     const pool = this.record.poolOf(vm);
     if (this.record.isReady(name)) this.broken('G5', `${name} is deleted as sick, and is ready`);
-    if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] === 'true')
+    if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] !== undefined)
       this.broken('G5', `${name} is deleted as sick, and its owner asked not to`);
     if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false)
       this.world.say(`${name} is deleted as sick; its VMIs ran for ${this.record.vm(uid)!.longestRunMs} ms at most`);

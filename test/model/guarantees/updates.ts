@@ -136,7 +136,7 @@ export class UpdateGuarantees extends PoolCheck {
   /** Checks that a batch does nothing to a VM that is to be left alone, nor anything long after a pause has begun. */
   #checkAllowed(vm: Stored, what: string): void {
     const { name, annotations } = vm.metadata;
-    if (annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
+    if (annotations?.[DO_NOT_DISRUPT_ANNOTATION] !== undefined)
       this.broken('G10', `${name} ${what}, and its owner asked not to`);
     const since = this.#pausedSince.get(controllerOf(vm)?.uid ?? '');
     if (since !== undefined && since < this.now - ACT_MS)

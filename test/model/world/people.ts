@@ -271,7 +271,7 @@ export class People {
     if (isOut) this.#world.say(`-- ${name} is not to be disrupted`);
     await this.client
       .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', {
-        metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } },
+        metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'yes' : null } },
       })
       .catch(ignored);
   }

@@ -53,7 +53,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<ReadNode
   const own = all.find(({ metadata }) => metadata.name === node);
   if (own === undefined) throw new NotThere(`there is no node ${node}`);
   const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
-  const onItsNode = (vmi: VmiView): VmiView => withNode(vmi, (name) => nodes.get(name), drainTaint);
+  const onItsNode = (vmi: VmiView): VmiView => withNode(vmi, nodes, drainTaint);
   const listed = (labelSelector: string) =>
     kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items);
   const [there, onNoNode] = await Promise.all([listed(`${NODE_LABEL}=${node}`), listed(`!${NODE_LABEL}`)]);

@@ -104,7 +104,7 @@ export class DisruptionBudget {
     const { namespace, name } = this.#pool.metadata;
     return this.most > 0
       ? `in pool ${namespace}/${name}, ${this.format()}`
-      : `pool ${namespace}/${name} lets no VM go down (maxUnavailable is 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
+      : `pool ${namespace}/${name} lets no VM go down (maxUnavailable allows 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
   }
 
   #uses(vm: VmView): boolean {

@@ -1,13 +1,13 @@
-import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import { DEFAULT_MAX_SURGE, DEFAULT_MAX_UNAVAILABLE } from '../../api/rules/pool-defaults.ts';
 import { runsByItself, isDown, type VmiOf } from '../health/availability.ts';
 import { isEvacuating } from '../views/evacuation.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm } from '../views/vm.ts';
-/** At least 1, unless the pool makes extra VMs instead. */
+/** At least 1, unless the pool makes extra VMs instead: as in a Deployment, a percentage may then be 0. */
 export function maxUnavailableOf(pool: StoredPool): number {
   const { maxUnavailable = DEFAULT_MAX_UNAVAILABLE, replicas } = pool.spec;
-  return countOf(maxUnavailable, replicas, isZero(maxUnavailable) && maxSurgeOf(pool) > 0 ? 0 : 1);
+  return countOf(maxUnavailable, replicas, maxSurgeOf(pool) > 0 ? 0 : 1);
 }
 
 /** Each extra VM has its entry in the status of its pool. */

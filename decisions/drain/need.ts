@@ -54,6 +54,9 @@ const MAX_FAILURES = 3;
  */
 const START_MS = 60_000;
 
+/** How often other nodes are looked at: no change of theirs concerns the VM's pool. */
+const NODES_AGAIN_MS = 60_000;
+
 /** Returns what is to be done to have the VM leave its node, whatever budget and windows say. */
 export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const { vm, vmi } = input;
@@ -83,10 +86,11 @@ const isRestartedInstead = (input: EvacuationInput, vmi: VmiView, isPast: boolea
 
 /**
  * A restart would end what a user keeps by a pause. On a node that does not answer nothing can end, and what was asked
- * to end there would do so when the node is back, although its guest may have run all the time.
+ * to end there would do so when the node is back, although its guest may have run all the time. Where no other node
+ * takes the VM, it would stay down, and use up the budget of the others.
  */
 export const mayRestart = ({ vm, rules }: Pick<EvacuationInput, 'vm' | 'rules'>, vmi: VmiView): boolean =>
-  rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi) && !vmi.nodeLost;
+  rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi) && !vmi.nodeLost && whyUnplaced(vmi) === null;
 
 const cancel = (vmi: VmiView): EvacuationNeed => {
   const message = whyNotBegun(vmi);
@@ -159,7 +163,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   const { vm, refusal, now } = input;
   const isWish = departureOf(vmi) === 'Wish';
   const { act, message } = isWish ? wishOf(input, vmi) : choiceOf(input, vmi, isPast);
-  if (act === 'none') return waits(message, { isStuck: !isWish });
+  if (act === 'none') return waits(message, { isStuck: !isWish, until: now + NODES_AGAIN_MS });
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
@@ -218,6 +222,8 @@ function choiceOf(
   if (vmi.nodeLost) return canMigrate && method !== 'Restart' ? migrate : { act: 'none', message: whyHeld(vmi) };
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
     return restart('it is not ready, so a restart costs nothing');
+  const whyNowhere = isPast ? whyUnplaced(vmi) : vmi.whyNoOtherNode;
+  if (whyNowhere !== null) return { act: 'none', message: whyNowhere };
   if (method === 'Restart') return restart('its pool does not allow migration');
   if (isNotBegun(vmi, now)) return restart(whyNotBegun(vmi));
   if (method === 'Migrate')
@@ -225,8 +231,8 @@ function choiceOf(
       ? migrate
       : { act: 'none', message: 'KubeVirt cannot migrate it, and its pool does not allow a restart for a drain' };
   if (!canMigrate) return restart('KubeVirt cannot migrate it');
-  if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
   const tried = triesInARow(vmi, now);
+  if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
   return tried !== null && tried.failures >= MAX_FAILURES
     ? restart(`${tried.failures} migrations have failed${reason(tried)}`)
     : migrate;
@@ -236,6 +242,16 @@ function choiceOf(
 export const whyHeld = (vmi: VmiView): string =>
   `its node does not answer, so it can't end there: once the node is certainly off, ` +
   `\`kubectl taint node ${nodeToLeave(vmi)} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute\` lets it go`;
+
+/** Says why nothing tells that a VM that runs would find another node; null if it may. */
+function whyUnplaced({ whyNoOtherNode, evacuation, migration }: VmiView): string | null {
+  if (whyNoOtherNode !== null) return whyNoOtherNode;
+  if (evacuation === null || evacuation.failures > 0) return null;
+  const isUnplaced = isEvacuating({ evacuation }) ? migration?.phase === 'Scheduling' : evacuation.state === 'Failed';
+  return isUnplaced
+    ? 'no other node has taken the pod of a migration, so none may take that of a restart: `drover vm restart` restarts it in any case'
+    : null;
+}
 
 const restart = (message: string) => ({ act: 'restart', message }) as const;
 const reason = (tried: Evacuation | null): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);

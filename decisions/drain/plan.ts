@@ -155,6 +155,7 @@ class Drain {
     const closed = this.#closed();
     for (const { vm, need } of acts) {
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
+      else if (need.needsBudget && budget.most === 0) this.#add(vm, 'Stuck', `waits: ${budget.whyFull()}`);
       else if (need.needsBudget && !budget.admits(vm)) {
         this.#add(vm, 'Budget', `waits: ${budget.format(' or being moved')}`);
         this.#requeue(budget.againAt);

@@ -123,6 +123,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     launcherOutdated: metadata.labels?.[OUTDATED_LABEL] !== undefined,
     // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills these in.
     nodeDrained: false,
+    whyNoOtherNode: null,
     nodeLost: false,
     nodeSince: null,
     machineType: internOrNull(status?.machine?.type),

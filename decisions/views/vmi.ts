@@ -77,6 +77,8 @@ export interface VmiView {
   toleratesCordons: boolean;
   /** The node that it is on is drained: cordoned, or tainted for that. False if it is on none yet. */
   nodeDrained: boolean;
+  /** Why Kubernetes would start it on no other node; null if one may take it, or as long as its node is not drained. */
+  whyNoOtherNode: string | null;
   /**
    * The client that would move it off a node that stays, so that any eviction may come from it; null if there is none.
    * What KubeVirt notes of the descheduler stays when the eviction is taken back.

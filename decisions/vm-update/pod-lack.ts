@@ -1,8 +1,8 @@
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject } from '../lib/json.ts';
 import type { PoolTemplate } from '../template/template.ts';
+import { nodeFits } from '../views/node-fits.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { nodeFits } from './node-fits.ts';
 import { POD_PARTS, podPartsBetween, type PodPart } from './pod-part.ts';
 
 interface PodTemplates {

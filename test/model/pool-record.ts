@@ -1,5 +1,5 @@
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
-import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/rules/pool-defaults.ts';
@@ -107,7 +107,7 @@ export class PoolRecord implements Onlooker {
     if ((before?.metadata.generation ?? 0) !== (pool.metadata.generation ?? 0)) this.#changed.set(uid, this.#now);
     const { maxUnavailable = DEFAULT_MAX_UNAVAILABLE, maxSurge = 0 } = pool.spec;
     const surge = countOf(maxSurge, replicas, 0, Math.ceil);
-    const most = countOf(maxUnavailable, replicas, surge > 0 && isZero(maxUnavailable) ? 0 : 1);
+    const most = countOf(maxUnavailable, replicas, surge > 0 ? 0 : 1);
     const limits = this.#limits.get(uid) ?? [];
     const standby = pool.spec.standby?.replicas ?? 0;
     const revision = revisionOf(poolTemplate(pool.spec));

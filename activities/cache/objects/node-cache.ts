@@ -34,7 +34,7 @@ export class NodeCache extends ListWatch<Node, NodeView> {
 
   /** Fills in what is known of a VMI from its nodes alone; nothing, as long as no nodes are known. */
   withNode(vmi: VmiView): VmiView {
-    return this.synced ? withNode(vmi, (node) => this.get(node), this.#drainTaint()) : vmi;
+    return this.synced ? withNode(vmi, this, this.#drainTaint()) : vmi;
   }
 
   /** How many of the nodes that KubeVirt uses do not answer. */

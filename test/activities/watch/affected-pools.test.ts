@@ -55,6 +55,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   podNodeCordoned: false,
   toleratesCordons: false,
   nodeDrained: false,
+  whyNoOtherNode: null,
   wishedBy: null,
   launcherOutdated: false,
   nodeLost: false,

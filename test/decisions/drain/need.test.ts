@@ -314,6 +314,41 @@ test.each<[string, Given, object]>([
   expect(need(given)).toMatchObject(expected);
 });
 
+describe('a VM that no other node takes', () => {
+  const whyNoOtherNode = 'no other node has zone=a';
+  const stuck = { need: 'deferred', isStuck: true, message: whyNoOtherNode, until: NOW + 60_000 };
+  const late = { ...tried({ since: NOW - DEADLINE }), whyNoOtherNode };
+  test.each<[string, Given, object]>([
+    ['is not restarted', { vmi: { whyNoOtherNode, migratable: false } }, stuck],
+    ['is not restarted if its pool prefers that', { vmi: { whyNoOtherNode }, rules: { method: 'Restart' } }, stuck],
+    ['is not migrated', { vmi: { whyNoOtherNode } }, stuck],
+    ['is not restarted when its migration is late', { vmi: late }, { need: 'deferred', isStuck: true }],
+    [
+      'restarts if it serves nobody: its node can become empty',
+      { vm: { ready: false }, vmi: { whyNoOtherNode, ready: false } },
+      { ...restarts, needsBudget: false },
+    ],
+    ['migrates once one does', { vmi: {} }, migrates],
+  ])('%s', (_what, given, expected) => {
+    expect(need(given)).toMatchObject(expected);
+  });
+
+  const since = NOW - DEADLINE;
+  const nowhere = { need: 'deferred', isStuck: true };
+  test.each<[string, Partial<VmiView>, object]>([
+    ['failed before a target was ready', tried({ state: 'Failed', ended: 6, since, endedAt: NOW - 600 }), nowhere],
+    [
+      'waits for a node',
+      { ...tried({ since }), migration: { name: 'drain-1', phase: 'Scheduling', createdAt: since } },
+      nowhere,
+    ],
+    ['failed on a node', tried({ state: 'Failed', ended: 6, failures: 1, since, endedAt: NOW - 400_000 }), restarts],
+    ['runs', { ...tried({ since }), migration: { name: 'drain-1', phase: 'Running', createdAt: since } }, restarts],
+  ])('is told by its migrations until the deadline: one that %s', (_what, vmi, expected) => {
+    expect(need({ vmi })).toMatchObject(expected);
+  });
+});
+
 describe('a refusal of the API server', () => {
   const refusal = { vm: 'web-1', uid: 'u', message: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
   test('is retried later', () => {

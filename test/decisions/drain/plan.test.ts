@@ -68,6 +68,24 @@ test('the status of a VM whose move was refused stays the same while the next at
 });
 
 describe('VMs on a node that is drained', () => {
+  test('leave beside one that no other node takes, and that holds no place in the budget', () => {
+    const pinned = { ...EVICTED, migratable: false, whyNoOtherNode: 'no other node has zone=a' };
+    const planned = plan({ spec: { maxUnavailable: 1 }, vmis: { 'web-1': pinned } });
+    expect(begun(planned)).toEqual(['web-2']);
+    expect(planned.statuses).toContainEqual({
+      vm: 'web-1',
+      node: 'node-1',
+      state: 'Stuck',
+      message: 'waits: no other node has zone=a',
+    });
+  });
+
+  test('are stuck if their pool lets none go down', () => {
+    const planned = plan({ spec: { maxUnavailable: 0, maxSurge: 1 }, vms: [six[0]!] });
+    expect(begun(planned)).toEqual([]);
+    expect(planned.statuses).toMatchObject([{ state: 'Stuck', message: expect.stringContaining('rollout restart') }]);
+  });
+
   test('leave within the budget, in the order of their numbers', () => {
     const planned = plan();
     expect(begun(planned)).toEqual(['web-1', 'web-2']);

@@ -115,6 +115,18 @@ test.each<[NonNullable<PoolSpec['maxUnavailable']> | undefined, number, number]>
   );
 });
 
+test.each<[NonNullable<PoolSpec['maxUnavailable']> | undefined, number, number]>([
+  [undefined, 1, 0],
+  [undefined, 3, 0],
+  [undefined, 4, 1],
+  ['10%', 9, 0],
+  [0, 9, 0],
+  [1, 1, 1],
+])('with maxSurge, maxUnavailable %j of %i VMs is %i, as in a Deployment', (maxUnavailable, replicas, expected) => {
+  const spec = { replicas, maxSurge: 1, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) };
+  expect(maxUnavailableOf(aPool(spec))).toBe(expected);
+});
+
 test.each<[PoolSpec['template']['spec'], boolean]>([
   [{ runStrategy: 'Always', template: {} }, true],
   [{ running: true, template: {} }, true],

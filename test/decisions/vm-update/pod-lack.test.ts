@@ -4,7 +4,7 @@ import { poolReadiness } from '../../../decisions/owners/readiness.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import type { RolloutPlan } from '../../../decisions/rollout/plan.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { nodeFits } from '../../../decisions/vm-update/node-fits.ts';
+import { nodeFits } from '../../../decisions/views/node-fits.ts';
 import { plan, old, rolloutInput, rolling, at, NOW } from '../fixtures/rollout-pools.ts';
 
 interface Fields {

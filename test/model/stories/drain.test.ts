@@ -1,7 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';
@@ -14,6 +14,14 @@ const limit = (world: World, parallelMigrationsPerCluster: number) =>
   world.people.client.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     spec: { configuration: { migrations: { parallelMigrationsPerCluster } } },
   });
+
+/** Adds a node to which VMs can move off both others. */
+function addNode(world: World): void {
+  const { metadata, ...node } = world.server.find<Node>(Nodes, { name: 'sim-node-1' })!;
+  const name = 'sim-node-3';
+  const labels = { ...metadata.labels, 'kubernetes.io/hostname': name };
+  world.server.create(Nodes, { ...node, metadata: { name, labels } });
+}
 
 const uidsOf = (world: World): Record<string, string> =>
   Object.fromEntries(world.server.all(VirtualMachineInstances).map(({ metadata }) => [metadata.name, metadata.uid]));
@@ -51,6 +59,7 @@ test('a VM that another client is about to migrate is not restarted, however lon
 test('the deadline of a VM does not pass while KubeVirt has other migrations to do first', () =>
   play(async (world) => {
     await begun(world, { replicas: 4, maxUnavailable: 4, drain: { deadlineSeconds: 60 } });
+    addNode(world);
     const before = uidsOf(world);
     await limit(world, 1);
     for (const name of Object.keys(before)) {
@@ -66,6 +75,7 @@ test('the deadline of a VM does not pass while KubeVirt has other migrations to 
 test('a VM whose migration KubeVirt does not begin holds up no other, and is never restarted for that', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, maxUnavailable: 1, drain: { deadlineSeconds: 600 } });
+    addNode(world);
     const before = uidsOf(world);
     const node = (name: string) => (world.vmi(name) as VirtualMachineInstance).status!.nodeName!;
     const [first, second] = [node('web-1'), node('web-2')];
@@ -84,6 +94,7 @@ test('a VM whose migration KubeVirt does not begin holds up no other, and is nev
 test('VMs take turns while KubeVirt begins no migration at all, and none is restarted for that', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, maxUnavailable: 1, drain: { deadlineSeconds: 60 } });
+    addNode(world);
     const before = uidsOf(world);
     await limit(world, 0);
     for (const name of ['web-1', 'web-2']) world.kubevirt.evict(name, false);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { EndingProtections } from '../../../../activities/cache/objects/ending-protections.ts';
+import { EndingProtections } from '../../../../activities/cache/objects/member-caches.ts';
 
 const none = { optedOut: false, optedOutUntil: null, protected: false, protectedUntil: null };
 const aVm = { namespace: 'shop', name: 'web-1', ...none };

@@ -101,7 +101,7 @@ test.each([
 test.each([
   [{ replicas: 4, maxUnavailable: 0, maxSurge: 1 }, 0],
   [{ replicas: 4, maxUnavailable: '0%', maxSurge: '10%' }, 0],
-  [{ replicas: 3, maxUnavailable: '25%', maxSurge: 1 }, 1],
+  [{ replicas: 3, maxUnavailable: '25%', maxSurge: 1 }, 0],
   // The API server refuses it, and may have stored it before it knew the rule.
   [{ replicas: 4, maxUnavailable: 0 }, 1],
 ])('none may go down only if others come up first: %j', (spec, count) => {
@@ -117,6 +117,6 @@ test('a refusal says what to do if no VM may go down', () => {
   };
   const asks = [{ vm: vms[0]!, vmi: aVmi(vms[0]!), by: 'test' }];
   expect(grantClaims(context, [], asks, new Date(NOW).toISOString()).answers).toEqual([
-    'pool shop/web lets no VM go down (maxUnavailable is 0): `drover rollout restart pool web` makes an extra VM first',
+    'pool shop/web lets no VM go down (maxUnavailable allows 0): `drover rollout restart pool web` makes an extra VM first',
   ]);
 });

@@ -5,15 +5,15 @@ import { isOptedOut, isProtected, protectionsOf } from '../../../../decisions/vi
 const NOW = Date.parse('2026-11-28T20:00:00Z');
 const HOUR = 3_600_000;
 
+const written = (fields: string[], time?: string) => ({
+  ...(time === undefined ? {} : { time }),
+  fieldsV1: { 'f:metadata': { 'f:annotations': Object.fromEntries(fields.map((name) => [`f:${name}`, {}])) } },
+});
+
 describe.each([
   [DO_NOT_DISRUPT_ANNOTATION, isOptedOut, 'optedOut'],
   [PROTECT_ANNOTATION, isProtected, 'protected'],
 ] as const)('the annotation %s', (annotation, is, field) => {
-  const written = (fields: string[], time?: string) => ({
-    ...(time === undefined ? {} : { time }),
-    fieldsV1: { 'f:metadata': { 'f:annotations': Object.fromEntries(fields.map((name) => [`f:${name}`, {}])) } },
-  });
-
   test.each<[string | undefined, boolean]>([
     [undefined, false],
     ['false', false],

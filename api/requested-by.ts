@@ -8,3 +8,6 @@ export const requesterAnnotation = (who: string, revision: string): string => `$
 export function requesterOf(annotation: string | undefined, revision: string): string | undefined {
   return annotation?.endsWith(` ${revision}`) === true ? annotation.slice(0, -revision.length - 1) : undefined;
 }
+
+/** Who asked, if nobody knows. */
+export const UNKNOWN_USER = 'an unknown user';

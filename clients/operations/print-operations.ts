@@ -1,6 +1,7 @@
 import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { conditionOf } from '../../api/objects.ts';
 import type { OperationAction, OperationStatus } from '../../api/operations/operation.ts';
+import { UNKNOWN_USER } from '../../api/requested-by.ts';
 import { transitionOutline } from '../../decisions/machine-types/transition.ts';
 import { outlinedTransition } from '../../decisions/operations/action-report.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
@@ -56,7 +57,7 @@ function requestInfo(metadata: StoredOperation['metadata'], { message = '', last
 export function outlineOf(operation: StoredOperation): RunOutline {
   const { spec, status = {} } = operation;
   if (spec.action === 'MachineType') return outlineOfTransition(operation);
-  const { action, atOnce, reason, requestedBy = 'an unknown user', maxFailures = 0 } = spec;
+  const { action, atOnce, reason, requestedBy = UNKNOWN_USER, maxFailures = 0 } = spec;
   const { vms } = status;
   const { open, failed } = vms ?? { open: 0, failed: 0 };
   const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);

@@ -1,5 +1,5 @@
 import { API_VERSION } from '../../api/labels-and-annotations.ts';
-import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { conditionOf, controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { formerMemberOf } from '../../decisions/views/annotations/former-member.ts';
 import { isProtected } from '../../decisions/views/annotations/protection.ts';
@@ -11,6 +11,7 @@ import type { Owner } from '../cli/owner.ts';
 import { ageOf, plain, type Cell, type Column } from '../cli/print.ts';
 import { rolloutView } from '../pool/view.ts';
 import { styleOf } from '../rollout/lines.ts';
+import { notableConditions } from './conditions.ts';
 import { isReady, isTroubled, revisionOf, standbyOf, stateCell, stateOf, whyNotReady, type Member } from './members.ts';
 
 interface ColumnChoice {
@@ -96,7 +97,9 @@ function whyCell(vm: Stored<Member>): string {
 
 function readyCell(owner: Owner): Cell {
   const ready = owner.status?.readyReplicas ?? 0;
-  return { text: String(ready), style: ready >= wantedReplicas(owner) ? 'green' : 'yellow' };
+  // VMs that are to be stopped are wanted as well.
+  const isWell = ready >= wantedReplicas(owner) || conditionOf(owner.status, 'Ready')?.status === 'True';
+  return { text: String(ready), style: isWell ? 'green' : 'yellow' };
 }
 
 /** A pool by its name; a set as commands take it, such as `vmrs/runners`. */
@@ -128,20 +131,9 @@ function failedCell(pool: Stored<Pool>): Cell {
   return length === 0 ? 0 : { text: String(length), style: 'red' };
 }
 
-/** Conditions that tell of a problem when they are true, the worst first. */
-const PROBLEMS = [
-  'Stalled',
-  'ReplicaFailure',
-  'Degraded',
-  'HealingSuspended',
-  'Healing',
-  'HousekeepingFailure',
-] as const;
-
+/** The worst of what is wrong, or else what is being healed. */
 function problemCell({ status }: Owner): Cell {
-  const [problem] = PROBLEMS.flatMap(
-    (problem) => status?.conditions?.filter(({ type, status }) => type === problem && status === 'True') ?? [],
-  );
+  const problem = notableConditions(status?.conditions).find(({ type, tone }) => tone !== 'busy' || type === 'Healing');
   return problem === undefined
     ? '<none>'
     : { text: [problem.reason, problem.message].filter(Boolean).join(': '), style: 'red' };

@@ -41,8 +41,10 @@ export const stateOf = (vm: Member): string =>
     ? (vm.status?.printableStatus ?? vm.status?.phase ?? 'Created')
     : 'Terminating';
 
-/** A VM that its owner has stopped is as it should be. */
-export const isDown = (vm: Member): boolean => !isReady(vm) && stateOf(vm) !== 'Stopped';
+/** A VM that its owner has stopped is as it should be; one that is to run is `Stopped` until KubeVirt looks at it. */
+export const isStopped = (vm: Member): boolean => stateOf(vm) === 'Stopped' && vm.spec?.runStrategy !== 'Always';
+
+export const isDown = (vm: Member): boolean => !isReady(vm) && !isStopped(vm);
 
 export const revisionOf = (vm: Member): string => specRevision(vm) ?? '<none>';
 

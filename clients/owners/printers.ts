@@ -1,8 +1,11 @@
 import { withoutManagedFields, type Stored } from '../../api/objects.ts';
-import { ownerKindOf } from '../cli/kinds.ts';
+import { identityOf } from '../../api/owner-references.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
 import { printNote, print, serialize, table, widthsOf, type Format } from '../cli/print.ts';
-import { headersOf, rowOf } from './columns.ts';
+import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from './columns.ts';
 import type { Listing } from './listing.ts';
+import { membersByOwner, type Member } from './members.ts';
 
 /** Prints everything that was read at once, or object by object as they change. */
 interface Printer {
@@ -51,10 +54,8 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
       if (objects.length === 0)
         return printNote(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
       const owners = ownerKindOf(resource.kind);
-      if (owners !== undefined && names.length > 0 && namespace !== undefined) {
-        const { treesOf } = await import('./tree.ts');
+      if (owners !== undefined && names.length > 0 && namespace !== undefined)
         return print((await treesOf(kube, owners, objects, { namespace, wide: choice.wide })).join('\n'));
-      }
       print(table(headers, rows, { headers: withHeaders }));
     },
     one: async (object) => {
@@ -62,4 +63,27 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
       first = false;
     },
   };
+}
+
+/** Renders each object as a table of one row, and beneath it a table of its members. */
+async function treesOf(
+  kube: KubeClient,
+  kind: OwnerKind,
+  owners: Stored[],
+  { namespace, wide }: { namespace: string; wide: boolean },
+): Promise<string[]> {
+  const { resource } = kind.members;
+  const { items } = await kube.list<Member>(resource, { namespace });
+  const members = membersByOwner(items, kind);
+  const choice = { wide, namespaces: false };
+  const [ownColumns, memberColumns] = [columnsOfOwners(kind), columnsOfMembers(kind)];
+  return owners.flatMap((owner, index) => {
+    const owned = members(identityOf(owner));
+    const rows = owned.map((member) => rowOf(memberColumns, choice, member));
+    return [
+      ...(index === 0 ? [] : ['']),
+      ...table(headersOf(ownColumns, choice), [rowOf(ownColumns, choice, owner)]),
+      ...(rows.length === 0 ? [] : ['', ...table(headersOf(memberColumns, choice), rows).map((line) => `  ${line}`)]),
+    ];
+  });
 }

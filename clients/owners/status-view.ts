@@ -8,7 +8,8 @@ import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
 import type { Revision } from '../pool/revisions.ts';
 import { rolloutView } from '../pool/view.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
-import { isReady, formatStates, replicasAmong, standbyOf, type Member } from './members.ts';
+import { conditionsBesideRollout } from './conditions.ts';
+import { isReady, isStopped, formatStates, replicasAmong, standbyOf, type Member } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set as the live view shows it. */
@@ -25,31 +26,6 @@ interface OwnerView {
 }
 
 const ERRORS_SHOWN = 3;
-/**
- * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see or do. What comes and
- * goes in a pool is told of its rollout.
- */
-const SHOWN_CONDITIONS = new Set([
-  'Stalled',
-  'MembershipChanging',
-  'ReplicaFailure',
-  'HousekeepingFailure',
-  'Healing',
-  'HealingSuspended',
-  'ScaleInBlocked',
-  'Draining',
-  'EvictionsNotLimited',
-  'ConfigurationNotWatched',
-  'Drifted',
-]);
-const SHOWN_SET_CONDITIONS = new Set([
-  'Stalled',
-  'ReplicaFailure',
-  'HousekeepingFailure',
-  'Progressing',
-  'Paused',
-  'Overlapping',
-]);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;
@@ -74,8 +50,9 @@ function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): st
 
 function headLine({ kind, owner, members }: OwnerView): string {
   const { metadata, status } = owner;
-  const wanted = wantedReplicas(owner);
   const replicas = replicasAmong(members);
+  const stopped = replicas.filter(isStopped).length;
+  const toRun = Math.max(0, wantedReplicas(owner) - stopped);
   const active = replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
   const last = isPool(kind, owner)
@@ -85,8 +62,9 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
   const extra = surge === 0 ? '' : `, ${surge} extra`;
-  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}${formatStandby(kind, owner)}`;
-  return `${name}  ${bar(ready, wanted)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
+  const halted = stopped === 0 ? '' : `, ${stopped} stopped`;
+  const numbers = `${ready}/${toRun} ready${halted}, ${active.length} total, ${last}${extra}${formatStandby(kind, owner)}`;
+  return `${name}  ${bar(ready, toRun)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
 function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
@@ -98,32 +76,19 @@ function inProgress({ owner, members, progress }: OwnerView, shown: string[], no
   if (progress === undefined) return [];
   if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.message}`)];
   const { doing, retryAt } = progress.progress;
-  const isWell = members.filter(isReady).length >= wantedReplicas(owner) && doing.length === 0 && retryAt === null;
+  const isAsWanted = members.filter((one) => isReady(one) || isStopped(one)).length >= wantedReplicas(owner);
+  const isWell = isAsWanted && doing.length === 0 && retryAt === null;
   // What went wrong once is over then: `describe` and `history` still tell.
   return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, shown, now);
 }
 
-function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
-  if (type === 'ReplicaFailure' || type === 'Stalled') return 'red';
-  return type === 'Progressing' || (type === 'Healing' && status === 'True') ? 'cyan' : 'yellow';
-}
-
-/** Whether a condition that says more has this reason, of the end of a rollout, of a surplus, or of a refusal. */
-const isReportedElsewhere = ({ reason }: { reason?: string }, { status }: Owner): boolean =>
-  (status?.conditions ?? []).some((other) => other.reason === reason && !['Ready', 'Stalled'].includes(other.type));
+const STYLES = { bad: 'red', warn: 'yellow', busy: 'cyan' } as const satisfies Record<string, Style>;
 
 const conditionLines = ({ kind, owner }: OwnerView): string[] =>
-  (owner.status?.conditions ?? [])
-    .filter(({ type }) => (isPool(kind, owner) ? SHOWN_CONDITIONS : SHOWN_SET_CONDITIONS).has(type))
-    .filter(({ type, status, message }) => status === 'True' || (type === 'Healing' && message))
-    .filter((condition) => condition.type !== 'Stalled' || !isReportedElsewhere(condition, owner))
-    .map(({ type, status, reason, message }) => {
-      const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
-      return coloured(
-        styleOf(type, status),
-        line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line,
-      );
-    });
+  conditionsBesideRollout(owner.status?.conditions, isPool(kind, owner)).map(({ type, reason, message, tone }) => {
+    const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
+    return coloured(STYLES[tone], line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
+  });
 
 function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, shown: string[], now: number): string[] {
   return [

@@ -1,4 +1,5 @@
 import { conditionOf } from '../../api/objects.ts';
+import { UNKNOWN_USER } from '../../api/requested-by.ts';
 import { VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/rules/pool-defaults.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
@@ -57,7 +58,7 @@ export const describeSchedule: Work<{ output?: DataFormat }> = async (session, {
 
 function linesOf(schedule: StoredSchedule): string[] {
   const { spec, status = {} } = schedule;
-  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'an unknown user' } = spec;
+  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = UNKNOWN_USER } = spec;
   const { action, reason } = operationTemplate.spec;
   const { lastMissed, lastScheduleTime, nextScheduleTime, active = [] } = status;
   const ready = conditionOf(schedule.status, 'Ready');

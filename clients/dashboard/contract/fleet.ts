@@ -90,12 +90,6 @@ export interface Budget {
   useCount: number;
 }
 
-/** What is waited for, and when it continues by itself; null: not before a user acts, or something else changes. */
-export interface Waiting {
-  sentence: string;
-  until: string | null;
-}
-
 export interface Windows {
   isOpen: boolean;
   /** When it closes or opens next; null: never. */
@@ -110,6 +104,8 @@ export interface Rollout {
   end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
   /** What happens or is waited for; empty if there is nothing to say. */
   sentence: string;
+  /** When it continues by itself; null: not before a user acts, or something else changes. */
+  until: string | null;
   requestedBy: string | null;
   reason: string | null;
   updated: number;
@@ -117,7 +113,7 @@ export interface Rollout {
   steps: Step[];
   paused: { by: string; at: string | null; reason: string | null } | null;
   halted: { kind: string; by: string; at: string; reason: string | null } | null;
-  /** The newest last. */
+  /** The newest last; without a message if the sentence has it. */
   failures: { vm: string; message: string; at: string }[];
 }
 
@@ -143,6 +139,8 @@ export interface OwnerCard {
   desired: number;
   current: number;
   ready: number;
+  /** Of those that exist, how many are stopped as their owner wants it. */
+  stopped: number;
   /** Standby VMs that are wanted. */
   standbyWanted: number;
   /** VMs by state: the numbers of a proportional bar. */
@@ -153,7 +151,6 @@ export interface OwnerCard {
   healing: Healing | null;
   budget: Budget | null;
   windows: Windows | null;
-  waits: Waiting[];
   /** Conditions worth showing, the worst first. */
   conditions: { type: string; reason: string; message: string; tone: 'bad' | 'warn' | 'busy' }[];
   /** The tool that owns the object: what is changed here, it may change back; null without. */

@@ -27,9 +27,9 @@ export interface Session {
   namespaces: string[] | null;
   /**
    * What is not shown, and why, such as `nodes`, null, `you may not list them`. Namespace null: in all of them.
-   * `since`: what is shown of it is from before that; null if nothing is shown.
+   * `isForbidden`: there may be some; `since`: what is shown of it is from before that; null if nothing is shown.
    */
-  unseen: { what: string; namespace: string | null; message: string; since: string | null }[];
+  unseen: { what: string; namespace: string | null; message: string; isForbidden: boolean; since: string | null }[];
   isReadOnly: boolean;
   versions: { drover: string; kubernetes: string | null; kubevirt: string | null };
 }

@@ -41,6 +41,7 @@ export class Card {
   readonly #waits = new Map<string, VmWait>();
   #current = 0;
   #ready = 0;
+  #stopped = 0;
   /** The revisions of the owner's template; and with those that members have beside. */
   #own: Revision[] = [];
   #revisions: Revision[] = [];
@@ -103,6 +104,7 @@ export class Card {
     if (role !== undefined) return;
     if (seen.state !== 'T') this.#current += by;
     if (seen.isReady) this.#ready += by;
+    if (seen.state === 'O') this.#stopped += by;
     setMembership(this.#down, name, by === 1 && seen.isDown);
   }
 
@@ -125,6 +127,7 @@ export class Card {
       name: this.name,
       current: this.#current,
       ready: this.#ready,
+      stopped: this.#stopped,
       counts,
       revisions: this.#revisions,
       budget: budget === null ? null : this.#budget(budget, now),

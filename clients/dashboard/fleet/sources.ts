@@ -273,8 +273,9 @@ export class Sources {
     const key = keyOf(resource, namespace);
     const known = this.#unseen.get(key)?.message ?? null;
     if (known === message) return;
+    const isForbidden = message === FORBIDDEN || message === WITHDRAWN;
     if (message === null) this.#unseen.delete(key);
-    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, message, since });
+    else this.#unseen.set(key, { what: resource.plural, namespace: namespace ?? null, message, isForbidden, since });
     if (resource === VirtualMachineInstances) this.#fleet.setUnseenVmis(namespace ?? '*', message !== null);
     this.#listener.onChange();
   }

@@ -1,3 +1,4 @@
+import { UNKNOWN_USER } from '../../../api/requested-by.ts';
 import { formatNumbers } from '../../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { isOver, outlineOf, progressOf, stateOf } from '../../operations/print-operations.ts';
@@ -31,7 +32,7 @@ export function operationCard(operation: StoredOperation, whyNot: WhyNot, now: n
     isOver: isOver(operation),
     isPaused: progress.paused !== null || spec.paused === true,
     ...(status?.vms ?? NO_VMS),
-    requestedBy: status?.requestedBy ?? spec.requestedBy ?? 'somebody',
+    requestedBy: status?.requestedBy ?? spec.requestedBy ?? UNKNOWN_USER,
     reason: spec.reason ?? null,
     createdAt: metadata.creationTimestamp,
     endedAt: status?.completionTime ?? null,

@@ -1,5 +1,5 @@
 import { durationMs, isDuration } from '../../../api/lib/duration.ts';
-import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { MaintenanceWindow, RolloutStep } from '../../../api/pool/pool.ts';
 import { DEFAULT_MAX_UNAVAILABLE, DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
@@ -9,10 +9,11 @@ import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
+import { conditionsBesideRollout } from '../../owners/conditions.ts';
 import type { RevisionRecord } from '../../pool/revisions.ts';
 import { rolloutView, type RolloutView } from '../../pool/view.ts';
 import { shownRollout } from '../../rollout/lines.ts';
-import type { Healing, OwnerCard, Revision, Rollout, Step, Waiting, Windows } from '../contract/fleet.ts';
+import type { Healing, OwnerCard, Revision, Rollout, Step, Windows } from '../contract/fleet.ts';
 import { poolActions, type WhyNot } from './actions.ts';
 
 /** What an owner's card tells without its members. */
@@ -24,7 +25,6 @@ export type OwnerPart = Pick<
   | 'rollout'
   | 'healing'
   | 'windows'
-  | 'waits'
   | 'conditions'
   | 'gitOps'
   | 'actions'
@@ -51,7 +51,10 @@ export function ownerPart(owner: Stored<Owner>, pool: Stored<Pool> | null, besid
   return {
     isDeleting: metadata.deletionTimestamp !== undefined,
     desired: wantedReplicas(owner),
-    conditions: shownConditions(owner.status?.conditions ?? []),
+    // The card has what is healed in more words.
+    conditions: conditionsBesideRollout(owner.status?.conditions, pool !== null).filter(
+      ({ type }) => type !== 'Healing',
+    ),
     gitOps: gitOpsOf(owner),
     createdAt: metadata.creationTimestamp,
     mayNot: beside.whyNot,
@@ -64,7 +67,6 @@ const NO_POOL = {
   rollout: null,
   healing: null,
   windows: null,
-  waits: [],
   actions: [],
   revisions: [],
   budget: null,
@@ -90,10 +92,9 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
   const { current, target } = view;
   return {
     standbyWanted: spec.standby?.replicas ?? 0,
-    rollout: rolloutOf(view, pool),
+    rollout: rolloutOf(view, pool, windows),
     healing: healingOf(pool),
     windows,
-    waits: waitsOf(pool, view, windows),
     actions: poolActions(pool, revisions, whyNot),
     revisions: [
       { ...target, is: 'new' },
@@ -106,20 +107,22 @@ function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolP
   };
 }
 
-function rolloutOf(view: RolloutView, { spec }: Pool): Rollout {
-  const { phase, end, requestedBy, reason, updatedReplicas, replicas, paused, halted, failures } = view;
+function rolloutOf(view: RolloutView, pool: Stored<Pool>, windows: Windows | null): Rollout {
+  const { phase, end, requestedBy, reason, updatedReplicas, replicas, paused, halted } = view;
+  const { sentence, progress } = shownRollout(view);
   return {
     phase,
     end,
-    sentence: shownRollout(view).sentence,
+    sentence,
+    until: phase === 'WaitingForWindow' ? (windows?.until ?? null) : stepEnd(pool, view),
     requestedBy,
     reason,
     updated: updatedReplicas,
     replicas,
-    steps: (spec.rollout?.steps ?? []).map((step, index) => stepOf(step, index, view)),
+    steps: (pool.spec.rollout?.steps ?? []).map((step, index) => stepOf(step, index, view)),
     paused,
     halted,
-    failures: failures.map(({ vm, message, at }) => ({ vm, message, at: at ?? '' })),
+    failures: progress.failed.map(({ vm, message, at }) => ({ vm, message, at: at ?? '' })),
   };
 }
 
@@ -155,16 +158,6 @@ export function windowsOf(windows: readonly MaintenanceWindow[], now: number): W
   };
 }
 
-function waitsOf(pool: Stored<Pool>, view: RolloutView, windows: Windows | null): Waiting[] {
-  const { phase, message } = view;
-  const until = phase === 'WaitingForWindow' ? (windows?.until ?? null) : stepEnd(pool, view);
-  const draining = pool.status?.conditions?.find(({ type, status }) => type === 'Draining' && status === 'True');
-  return [
-    ...(phase.startsWith('Waiting') ? [{ sentence: message, until }] : []),
-    ...(draining?.reason?.startsWith('Waiting') ? [{ sentence: draining.message ?? '', until: null }] : []),
-  ];
-}
-
 /** When the step passes by itself. */
 function stepEnd({ spec }: Pool, { step, phase }: RolloutView): string | null {
   if (phase !== 'WaitingAtStep' || step?.reachedAt == null) return null;
@@ -172,37 +165,6 @@ function stepEnd({ spec }: Pool, { step, phase }: RolloutView): string | null {
   const wait = then !== undefined && 'wait' in then ? then.wait : undefined;
   if (wait === undefined || !isDuration(wait)) return null;
   return new Date(Date.parse(step.reachedAt) + durationMs(wait)).toISOString();
-}
-
-/** Conditions worth a line of their own when they are true, the worst first. */
-const TONES: Record<string, OwnerCard['conditions'][number]['tone']> = {
-  Stalled: 'bad',
-  ReplicaFailure: 'bad',
-  Degraded: 'bad',
-  HealingSuspended: 'bad',
-  Contended: 'bad',
-  HousekeepingFailure: 'warn',
-  Overlapping: 'warn',
-  ScaleInBlocked: 'warn',
-  Draining: 'busy',
-  MembershipChanging: 'busy',
-  Restoring: 'busy',
-  EvictionsNotLimited: 'warn',
-  ConfigurationNotWatched: 'warn',
-  Drifted: 'warn',
-};
-
-function shownConditions(conditions: readonly Condition[]): OwnerPart['conditions'] {
-  const order = Object.keys(TONES);
-  return conditions
-    .filter(({ type, status }) => status === 'True' && type in TONES)
-    .toSorted((a, b) => order.indexOf(a.type) - order.indexOf(b.type))
-    .map(({ type, reason = '', message = '' }) => ({
-      type,
-      reason,
-      message,
-      tone: reason === 'Stuck' ? 'bad' : TONES[type]!,
-    }));
 }
 
 const ARGO_ID = 'argocd.argoproj.io/tracking-id';

@@ -1,4 +1,5 @@
 import { conditionOf } from '../../../api/objects.ts';
+import { UNKNOWN_USER } from '../../../api/requested-by.ts';
 import { DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
 import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
@@ -9,7 +10,7 @@ import { scheduleActions, type WhyNot } from './actions.ts';
 export function scheduleCard(schedule: StoredSchedule, whyNot: WhyNot): ScheduleCard {
   const { metadata, spec, status = {} } = schedule;
   const { namespace, name } = metadata;
-  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = 'somebody' } = spec;
+  const { operationTemplate, timeZone = DEFAULT_TIME_ZONE, requestedBy = UNKNOWN_USER } = spec;
   const ready = conditionOf(schedule.status, 'Ready');
   const succeeded = conditionOf(schedule.status, 'Succeeded');
   return {

@@ -16,6 +16,12 @@ const aFleet = (whyNot: string | null = null, now = () => NOW): Fleet => new Fle
 const POOL = 'VirtualMachinePool';
 const WEB = 'pool/default/web';
 
+function cardOf(given: Parameters<typeof aPoolWith>[0]): OwnerCard {
+  const fleet = aFleet();
+  fleet.setOwner(POOL, undefined, aPoolWith(given));
+  return seen(fleet).card;
+}
+
 const whyNot = (card: OwnerCard, name: string) => card.actions.find((one) => one.name === name)?.whyNot;
 
 function seen(fleet: Fleet): { card: OwnerCard; cells: VmCell[]; viewer: Viewer } {
@@ -46,6 +52,7 @@ describe('a card of a pool', () => {
       desired: 10,
       current: 5,
       ready: 2,
+      stopped: 1,
       counts: { R: 2, D: 1, F: 1, T: 1, O: 1 },
       revisions: [
         { hash: hashOf(2), is: 'new' },
@@ -113,6 +120,27 @@ describe('a card of a pool', () => {
     expect(seen(fleet).cells).toEqual([['web-1', 'M', 1]]);
     fleet.setMigration('default/m', migration, null);
     expect(fleet.collect()?.cells).toEqual({ [WEB]: { set: [['web-1', 'R', 1]] } });
+  });
+
+  test('says once what it waits for and until when, and what has failed', () => {
+    const windows = [{ cron: '0 2 * * *', duration: '4h' }];
+    const message = 'it waits for a window';
+    const stalled = { type: 'Stalled', status: 'True', reason: 'Failed', message: 'web-1: no node fits' } as const;
+    const conditions = [
+      stalled,
+      { ...stalled, type: 'Degraded' },
+      { type: 'Progressing', status: 'False', reason: 'Failed', message: stalled.message },
+    ] as const;
+    const waiting = cardOf({ spec: { rollout: { windows } }, progressing: ['WaitingForWindow', 'True', message] });
+    expect(waiting).toMatchObject({
+      rollout: { sentence: message, until: '2026-01-01T02:00:00.000Z' },
+      conditions: [],
+    });
+    const failed = cardOf({ rollout: { failures: [failure] }, status: { conditions: [...conditions] } });
+    expect(failed).toMatchObject({
+      rollout: { sentence: stalled.message, failures: [{ vm: 'web-1', message: '' }] },
+      conditions: [],
+    });
   });
 
   test('disables what makes no sense, and what the user may not do, with the reason', () => {

@@ -51,6 +51,7 @@ describe('an operation', () => {
     );
     expect(card).toMatchObject({
       action: 'Restart',
+      requestedBy: 'an unknown user',
       state: 'Restarting',
       tone: 'busy',
       reason: 'patches',

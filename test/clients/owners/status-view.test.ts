@@ -46,6 +46,14 @@ test('a pool is reported in numbers that leave out VMs that are leaving', () => 
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
 
+test('of a pool, VMs count as wanted that are to run, and its stopped ones are told beside', () => {
+  const halted = { ...vm('web-3', 'Stopped'), spec: { runStrategy: 'Halted' } };
+  const begun = { ...vm('web-4', 'Stopped'), spec: { runStrategy: 'Always' } };
+  const members = [vm('web-1', 'Running'), vm('web-2', 'Running'), halted, begun];
+  const [head] = statusLines({ kind: Pools, owner: pool, members, progress: undefined, isLive: true }, NOW);
+  expect(head).toMatch(/█{13}░{7} 2\/3 ready, 1 stopped, 4 total, 1 updated$/);
+});
+
 test('the work in progress, the next try and the last three errors follow', () => {
   const recentErrors = [1, 2, 3, 4].map((n) => ({
     time: '2026-01-01T00:00:50Z',
@@ -156,7 +164,7 @@ test('a pool whose VMs are healed, or are unhealthy and not healed, says so', ()
   const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
   expect(
     withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended),
-  ).toEqual(['  Healing: ReplacingVms: web-1', '  HealingSuspended: TooManyUnhealthy: 3 VMs are sick']);
+  ).toEqual(['  HealingSuspended: TooManyUnhealthy: 3 VMs are sick', '  Healing: ReplacingVms: web-1']);
   expect(withConditions({ type: 'Healing', status: 'False', reason: 'Waiting', message: 'web-1 is sick' })).toEqual([
     '  Healing: Waiting: web-1 is sick',
   ]);

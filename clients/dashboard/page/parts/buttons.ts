@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Action, ObjectRef } from '../../contract/fleet.ts';
+import type { Action, ActionName, ObjectRef } from '../../contract/fleet.ts';
 import { ACTIONS } from '../pure/labels.ts';
 import type { Page } from '../state/page.ts';
+import { prose } from './prose.ts';
 
 /** What buttons are about. */
 export interface Subject {
@@ -10,8 +11,16 @@ export interface Subject {
   gitOps?: string | null;
 }
 
-/** A button that asks first. One that is not allowed stays in reach, and says why. */
-export function actionButton(page: Page, action: Action, { about, vms = [], gitOps = null }: Subject): TemplateResult {
+/** What a rollout that waits is there for. */
+const MAIN: readonly ActionName[] = ['rollout.promote'];
+
+/** A button that asks first. One that is not allowed stays in reach, and says why. `look`: `main` for what is next. */
+export function actionButton(
+  page: Page,
+  action: Action,
+  { about, vms = [], gitOps = null }: Subject,
+  look: 'main' | '' = MAIN.includes(action.name) && action.whyNot === null ? 'main' : '',
+): TemplateResult {
   const { label } = ACTIONS[action.name];
   const { whyNot } = action;
   const id = `why-${action.name}-${about.kind}-${about.namespace ?? ''}-${about.name}-${vms.join('-')}`;
@@ -21,14 +30,14 @@ export function actionButton(page: Page, action: Action, { about, vms = [], gitO
   return html`<span class="action">
     <button
       type="button"
-      class=${action.isTyped ? 'danger' : ''}
+      class=${look}
       aria-label=${`${label} ${vms.length === 0 ? about.name : vms.join(', ')}`}
       aria-disabled=${whyNot === null ? nothing : 'true'}
       aria-describedby=${whyNot === null ? nothing : id}
       @click=${press}
     >
       ${label}</button
-    >${whyNot === null ? nothing : html`<span class="why" role="tooltip" id=${id}>${whyNot}</span>`}
+    >${whyNot === null ? nothing : html`<span class="why" role="tooltip" id=${id}>${prose(whyNot)}</span>`}
   </span>`;
 }
 
@@ -51,8 +60,8 @@ export const actionResult = (page: Page): TemplateResult =>
       page.result === null
         ? nothing
         : html`<p>
-            <span class="mark" aria-hidden="true">✓</span> ${page.result.sentence}
-            ${page.result.notes.map((note) => html`<span class="remark">${note}</span>`)}
+            <span class="mark" aria-hidden="true">✓</span> ${prose(page.result.sentence)}
+            ${page.result.notes.map((note) => html`<span class="remark">${prose(note)}</span>`)}
             <button type="button" class="quiet" @click=${() => page.forget()}>Dismiss</button>
           </p>`
     }

@@ -5,6 +5,7 @@ import type { ActionName } from '../../contract/fleet.ts';
 import { ACTIONS } from '../pure/labels.ts';
 import type { Confirmation, Page } from '../state/page.ts';
 import { outlookView } from './drain-outlook.ts';
+import { prose } from './prose.ts';
 
 let shown: HTMLDialogElement | undefined;
 
@@ -59,7 +60,7 @@ export function confirmDialog(page: Page): TemplateResult {
               </p>`
         }
         ${action.name === 'drain.start' ? outlookView(page, about.name) : nothing} ${fields(confirmation)}
-        ${confirmation.refused === null ? nothing : html`<p class="note bad" role="alert">${confirmation.refused}</p>`}
+        ${confirmation.refused === null ? nothing : html`<p class="note bad" role="alert">${prose(confirmation.refused)}</p>`}
         <footer>
           <button type="button" class="quiet" @click=${() => page.close()}>Cancel</button>
           <button

@@ -3,6 +3,7 @@ import type { NodeDetails } from '../../contract/requests.ts';
 import { counted } from '../pure/labels.ts';
 import type { Page } from '../state/page.ts';
 import { loadedView } from './loaded.ts';
+import { prose } from './prose.ts';
 
 export const nodePath = (node: string): string => `nodes/${encodeURIComponent(node)}`;
 
@@ -19,7 +20,7 @@ function outlookOf({ items, shutDown }: NodeDetails): TemplateResult {
       ${[...groups].map(
         ([message, of]) =>
           html`<li>
-            <b>${counted(of.length, 'VM')}</b> ${message}
+            <b>${counted(of.length, 'VM')}</b> ${prose(message)}
             ${of.some(({ needsPerson }) => needsPerson) ? html`<span class="badge">needs a person</span>` : nothing}
           </li>`,
       )}
@@ -27,7 +28,7 @@ function outlookOf({ items, shutDown }: NodeDetails): TemplateResult {
     ${
       shutDown === null
         ? nothing
-        : html`<p class="note bad">${shutDown}.</p>
+        : html`<p class="note bad">${prose(`${shutDown}.`)}</p>
             <label class="check"><input type="checkbox" name="shutDown" required /> <span>Shut them down</span></label>`
     }`;
 }

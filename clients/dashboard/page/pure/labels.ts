@@ -30,7 +30,7 @@ export const ACTIONS: Record<ActionName, ActionTexts> = {
   'rollout.pause': {
     label: 'Pause',
     title: 'Pause the rollout of NAME?',
-    effect: 'No further VM is updated. VMs that have begun are followed to their end.',
+    effect: 'No further VM is updated. Updates already in progress will finish.',
   },
   'rollout.resume': { label: 'Resume', title: 'Resume the rollout of NAME?', effect: 'It continues where it stopped.' },
   'rollout.promote': {
@@ -61,7 +61,7 @@ export const ACTIONS: Record<ActionName, ActionTexts> = {
   'heal.now': {
     label: 'Heal now',
     title: 'Heal VMs of NAME now?',
-    effect: 'The VM is replaced without a further wait, even if it was given up.',
+    effect: 'Replaces the VM now, even if drover had given up on it.',
   },
   'heal.skip': {
     label: 'Skip',
@@ -71,7 +71,7 @@ export const ACTIONS: Record<ActionName, ActionTexts> = {
   'operation.pause': {
     label: 'Pause',
     title: 'Pause the operation NAME?',
-    effect: 'No further VM is touched. VMs in progress are followed to their end.',
+    effect: 'No further VM is touched. What is already in progress will finish.',
   },
   'operation.resume': {
     label: 'Resume',
@@ -81,7 +81,7 @@ export const ACTIONS: Record<ActionName, ActionTexts> = {
   'operation.abort': {
     label: 'Abort',
     title: 'Abort the operation NAME?',
-    effect: 'It ends once the VMs in progress are done, and can not continue.',
+    effect: 'It ends once the VMs in progress are done, and cannot be resumed.',
   },
   'schedule.suspend': {
     label: 'Suspend',
@@ -91,7 +91,7 @@ export const ACTIONS: Record<ActionName, ActionTexts> = {
   'schedule.resume': {
     label: 'Resume',
     title: 'Resume the schedule NAME?',
-    effect: 'It continues with its next time. Times that have passed meanwhile are not made up for.',
+    effect: 'It continues with its next run. Missed runs are not caught up.',
   },
   'drain.start': {
     label: 'Drain',

@@ -32,6 +32,29 @@ export function liveState({ fleet, session, connection, pausedAt }: Known): Live
   return fleet.isSynced ? 'live' : 'loading';
 }
 
+interface Followed extends Known {
+  session: Pick<Session, 'state' | 'since'> | null;
+  connection: Known['connection'] & { since: number };
+}
+
+/** Since when the page does not follow the cluster, in milliseconds since the epoch; null while it does. */
+export function unknownSince(known: Followed): number | null {
+  switch (liveState(known)) {
+    case 'paused':
+      return known.pausedAt;
+    case 'reconnecting':
+      return known.connection.since;
+    case 'cut-off':
+    case 'refused':
+      return Date.parse(known.session!.since);
+    case 'connecting':
+    case 'loading':
+    case 'live':
+    case 'signed-out':
+      return null;
+  }
+}
+
 const SENTENCES: Record<LiveState, string | null> = {
   connecting: null,
   loading: null,

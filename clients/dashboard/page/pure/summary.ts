@@ -5,6 +5,8 @@ interface Summary {
   owners: number;
   vms: number;
   ready: number;
+  /** As their owners want them. */
+  stopped: number;
   /** As of one card, for one bar of all. */
   total: Counted;
 }
@@ -23,6 +25,7 @@ export function summaryOf(cards: readonly OwnerCard[]): Summary {
     owners: cards.filter(({ kind }) => kind !== null).length,
     vms: Object.values(total.counts).reduce((sum, count) => sum + count, 0),
     ready: total.counts.R ?? 0,
+    stopped: total.counts.O ?? 0,
     total,
   };
 }

@@ -33,12 +33,17 @@ export const gitOpsBadge = ({ gitOps }: OwnerCard): TemplateResult | typeof noth
         >${gitOps.tool}</span
       >`;
 
-/** How many of the wanted members are ready. */
-export function readyView({ desired, ready, isDeleting, kind, current }: OwnerCard): TemplateResult {
-  const of = kind === null ? current : desired;
+/** Such as `, 3 stopped`; empty if none is. */
+export const formatStopped = (stopped: number): string =>
+  stopped === 0 ? '' : `, ${stopped.toLocaleString('en')} stopped`;
+
+/** How many of the members that are to run are ready. */
+export function readyView({ desired, ready, stopped, isDeleting, kind, current }: OwnerCard): TemplateResult {
+  const of = Math.max(0, (kind === null ? current : desired) - stopped);
   const tone = ready >= of && !isDeleting ? 'good' : 'warn';
+  const beside = `${formatStopped(stopped)}${isDeleting ? ', being deleted' : ''}`;
   return html`<p class="ready ${tone}">
-    <b>${ready.toLocaleString('en')}</b>/${of.toLocaleString('en')} ready${isDeleting ? ', being deleted' : ''}
+    <b>${ready.toLocaleString('en')}</b>/${of.toLocaleString('en')} ready${beside}
   </p>`;
 }
 

@@ -5,6 +5,7 @@ import type { NodeDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
 import { nodePath } from '../parts/drain-outlook.ts';
 import { loadedView } from '../parts/loaded.ts';
+import { prose } from '../parts/prose.ts';
 import { tableView } from '../parts/table.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
@@ -79,7 +80,7 @@ const tableOf = (items: NodeDetails['items']): TemplateResult =>
           <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
           <td>${owner ?? '–'}</td>
           <td><span class="key ${needsPerson || state === 'ShutDown' ? 'bad' : 'busy'}">${state}</span></td>
-          <td>${message}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
+          <td>${prose(message)}${needsPerson ? html` <span class="badge">needs a person</span>` : nothing}</td>
         </tr>`,
     ),
   );

@@ -2,11 +2,12 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { OwnerCard } from '../../contract/fleet.ts';
 import { inTime } from '../parts/in-time.ts';
+import { hiddenFrom, isHidden } from '../pure/hidden.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
 import { summaryOf } from '../pure/summary.ts';
 import type { Page } from '../state/page.ts';
-import { cardView } from './card.ts';
+import { cardView, formatStopped } from './card.ts';
 import { barView } from './members.ts';
 import { needsView } from './needs.ts';
 
@@ -36,7 +37,7 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
 }
 
 function emptyView({ client }: Page): TemplateResult | typeof nothing {
-  if (!client.fleet.isSynced) return nothing;
+  if (!client.fleet.isSynced || isHidden(hiddenFrom(client.session), 'virtualmachinepools')) return nothing;
   return html`<p class="empty">No pools or sets yet. Create one: <code>drover apply -f examples/pool.yaml</code></p>`;
 }
 
@@ -76,9 +77,9 @@ function filters(cards: readonly OwnerCard[], { find, namespace }: FleetRoute): 
 }
 
 function summary(cards: readonly OwnerCard[]): TemplateResult {
-  const { owners, vms, ready, total } = summaryOf(cards);
+  const { owners, vms, ready, stopped, total } = summaryOf(cards);
   return html`<p class="summary">
-      <b>${ready.toLocaleString('en')}</b> of ${counted(vms, 'VM')} ready, in
+      <b>${ready.toLocaleString('en')}</b> of ${counted(vms - stopped, 'VM')} ready${formatStopped(stopped)}, in
       ${counted(owners, 'pool or set', 'pools and sets')}
     </p>
     ${barView(total)}`;

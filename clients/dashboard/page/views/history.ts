@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { HistoryEntry } from '../../contract/requests.ts';
+import { prose } from '../parts/prose.ts';
 
 /** What was done and told, the newest first, and what could not be read. */
 export function historyView(entries: readonly HistoryEntry[], unknown: readonly string[]): TemplateResult {
@@ -12,7 +13,7 @@ export function historyView(entries: readonly HistoryEntry[], unknown: readonly 
             ({ at, by, tone, what, sentence, count }) =>
               html`<li class=${tone}>
                 <rel-time at=${at}></rel-time>
-                <p><b>${what}</b> ${sentence}${count > 1 ? html` <small>${count} times</small>` : nothing}</p>
+                <p><b>${what}</b> ${prose(sentence)}${count > 1 ? html` <small>${count} times</small>` : nothing}</p>
                 <small>${by}</small>
               </li>`,
           )}

@@ -51,7 +51,7 @@ export function pagesView(
 ): TemplateResult {
   if (pages < 2) return html``;
   return html`<nav class="pages" aria-label="Pages">
-    ${page > 1 ? html`<a href=${hrefOfPage(page - 1)} rel="prev">← before</a>` : html`<span>← before</span>`}
+    ${page > 1 ? html`<a href=${hrefOfPage(page - 1)} rel="prev">← previous</a>` : html`<span>← previous</span>`}
     <span>page ${page} of ${pages}, ${total}</span>
     ${page < pages ? html`<a href=${hrefOfPage(page + 1)} rel="next">next →</a>` : html`<span>next →</span>`}
   </nav>`;

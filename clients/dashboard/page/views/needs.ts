@@ -2,9 +2,12 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { Need } from '../../contract/fleet.ts';
 import { actionButton } from '../parts/buttons.ts';
+import { prose } from '../parts/prose.ts';
+import { formatWhere, hiddenFrom, isHidden } from '../pure/hidden.ts';
 import { counted } from '../pure/labels.ts';
-import { liveState } from '../pure/news.ts';
+import { liveState, unknownSince } from '../pure/news.ts';
 import { hrefOf, idOf } from '../pure/route.ts';
+import { clockOf } from '../pure/times.ts';
 import type { Page } from '../state/page.ts';
 
 /** What needs a person, the most urgent first: the beginning of the page. */
@@ -29,17 +32,23 @@ export function needsView(page: Page): TemplateResult {
   </section>`;
 }
 
-/** Nothing is not the same as nothing yet. */
+/** Nothing is not the same as nothing yet, nothing any more, or nothing that the user may see. */
 function calmTitle({ client }: Page): TemplateResult | string {
-  if (client.fleet.isSynced)
-    return html`<span class="calm"><span class="mark" aria-hidden="true">✓</span> Nothing needs a person</span>`;
-  return liveState(client) === 'signed-out' ? 'Signed out' : 'Looking…';
+  if (!client.fleet.isSynced) return liveState(client) === 'signed-out' ? 'Signed out' : 'Looking…';
+  const since = unknownSince(client);
+  if (since !== null) return `What needs a person is unknown since ${clockOf(since)}`;
+  const hidden = hiddenFrom(client.session);
+  if (client.fleet.cards.length === 0 && isHidden(hidden, 'virtualmachinepools') && isHidden(hidden, 'virtualmachines'))
+    return `You may not see pools, sets and VMs${formatWhere(hidden)}`;
+  return hidden.length > 0
+    ? 'Nothing that you may see needs a person'
+    : html`<span class="calm"><span class="mark" aria-hidden="true">✓</span> Nothing needs a person</span>`;
 }
 
 function needItem(page: Page, need: Need): TemplateResult {
   const { tone, sentence, done, since, about, vm, command, action } = need;
   const id = vm !== null && about.namespace !== null ? `vm/${about.namespace}/${vm}` : idOf(about);
-  const text = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+  const text = prose(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`);
   return html`<li class=${tone}>
     <span class="mark" role="img" aria-label=${tone === 'bad' ? 'urgent' : 'waits'}>${tone === 'bad' ? '!' : '‖'}</span>
     <div>
@@ -49,7 +58,7 @@ function needItem(page: Page, need: Need): TemplateResult {
         ${command === '' ? nothing : html` · <code>${command}</code>`}
       </p>
     </div>
-    ${action === null ? nothing : actionButton(page, action, { about, ...(vm === null ? {} : { vms: [vm] }), gitOps: gitOpsOf(page, need) })}
+    ${action === null ? nothing : actionButton(page, action, { about, ...(vm === null ? {} : { vms: [vm] }), gitOps: gitOpsOf(page, need) }, 'main')}
   </li>`;
 }
 

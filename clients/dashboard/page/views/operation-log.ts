@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { OperationCard } from '../../contract/fleet.ts';
 import type { LogEntry, OperationLog, Paged, ReportLine, TransitionReport } from '../../contract/requests.ts';
 import { loadedView } from '../parts/loaded.ts';
+import { prose } from '../parts/prose.ts';
 import { tableView } from '../parts/table.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
@@ -81,7 +82,7 @@ const logTable = ({ lines }: Paged<LogEntry>): TemplateResult =>
           <td>${what}</td>
           <td><span class="key ${tone}">${end}</span></td>
           <td><rel-time at=${endedAt ?? at}></rel-time></td>
-          <td>${message ?? ''}</td>
+          <td>${prose(message ?? '')}</td>
         </tr>`,
     ),
   );
@@ -104,7 +105,7 @@ const reportTable = ({ lines }: Paged<ReportLine>): TemplateResult =>
           <td>${to ?? '–'}</td>
           <td>${vmiTypeBefore ?? '–'}</td>
           <td><span class="key ${tone}">${state}</span></td>
-          <td>${message ?? ''}</td>
+          <td>${prose(message ?? '')}</td>
         </tr>`,
     ),
   );

@@ -3,6 +3,7 @@ import { repeat } from 'lit-html/directives/repeat.js';
 import type { OperationCard } from '../../contract/fleet.ts';
 import { actionButtons, type Subject } from '../parts/buttons.ts';
 import { factsView } from '../parts/facts.ts';
+import { prose } from '../parts/prose.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
 import type { Page } from '../state/page.ts';
@@ -28,8 +29,8 @@ export function operationsView({ client }: Page): TemplateResult {
       all.filter(({ isOver, transition }) => !isOver && transition !== null),
     )}
     ${section(
-      'Over',
-      'over-title',
+      'Finished',
+      'finished-title',
       all.filter(({ isOver }) => isOver),
     )}`;
 }
@@ -55,13 +56,13 @@ const whatOf = ({ action, transition }: OperationCard): string =>
     : `${action}: ${transition.from} → ${transition.to}, restarted by ${transition.restartedBy}`;
 
 function rowView(one: OperationCard): TemplateResult {
-  const { id, namespace, name, state, tone, requestedBy, createdAt } = one;
+  const { id, namespace, name, state, tone, requestedBy, reason, createdAt } = one;
   return html`<li>
     <p class="name"><a href=${hrefOf(id)}>${name}</a> <small>${namespace ?? 'whole cluster'}</small></p>
     <p>${whatOf(one)}</p>
     <p><span class="key ${tone}">${state}</span></p>
     ${progressView(one)}
-    <p class="muted">${requestedBy}, <rel-time at=${createdAt}></rel-time></p>
+    <p class="muted">${requestedBy}, <rel-time at=${createdAt}></rel-time>${reason === null ? '' : `: ${reason}`}</p>
   </li>`;
 }
 
@@ -97,8 +98,8 @@ export function operationView(page: Page, route: OperationRoute): TemplateResult
       <p class="place">${whatOf(one)}</p>
       <p><span class="key ${tone}">${state}</span></p>
     </header>
-    ${actionButtons(page, one.actions, subjectOf(one), true)} ${sentence === '' ? nothing : html`<p>${sentence}</p>`}
-    ${progressView(one)}
+    ${actionButtons(page, one.actions, subjectOf(one), true)}
+    ${sentence === '' ? nothing : html`<p>${prose(sentence)}</p>`} ${progressView(one)}
     ${factsView([
       ['requested', html`by ${requestedBy}, <rel-time at=${createdAt}></rel-time>`],
       ['reason', reason],
@@ -119,7 +120,7 @@ function reportOf({ skips, failures }: OperationCard): TemplateResult {
               ({ message, count, names, isExcluded }) =>
                 html`<li>
                   <p>
-                    ${count === null ? nothing : html`<b>${counted(count, 'VM')}</b> `}${message}${isExcluded ? html` <span class="badge">left alone</span>` : nothing}
+                    ${count === null ? nothing : html`<b>${counted(count, 'VM')}</b> `}${prose(message)}${isExcluded ? html` <span class="badge">left alone</span>` : nothing}
                   </p>
                   ${names.length === 0 ? nothing : html`<small>${names.join(', ')}${count !== null && count > names.length ? ' …' : ''}</small>`}
                 </li>`,
@@ -136,7 +137,7 @@ function reportOf({ skips, failures }: OperationCard): TemplateResult {
             ${failures.map(
               ({ vm, message }) =>
                 html`<li>
-                  <p><b>${vm}</b> ${message}</p>
+                  <p><b>${vm}</b> ${prose(message)}</p>
                 </li>`,
             )}
           </ul>

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { ScheduleCard } from '../../contract/fleet.ts';
 import { actionButtons } from '../parts/buttons.ts';
+import { prose } from '../parts/prose.ts';
 import { hrefOf } from '../pure/route.ts';
 import type { Page } from '../state/page.ts';
 
@@ -54,9 +55,11 @@ function rowView(page: Page, one: ScheduleCard): TemplateResult {
         }
       </p>
       ${active.map((its) => html`<p>runs: <a href=${hrefOf(`vmop/${namespace}/${its}`)}>${its}</a></p>`)}
-      ${lastMissed === null ? nothing : html`<p class="muted">missed <rel-time at=${lastMissed.at}></rel-time>: ${lastMissed.message}</p>`}
+      ${lastMissed === null ? nothing : html`<p class="muted">missed <rel-time at=${lastMissed.at}></rel-time>${prose(`: ${lastMissed.message}`)}</p>`}
     </div>
-    <p class="muted">${requestedBy}${reason === null ? '' : `: ${reason}`}${sentence === '' ? '' : ` · ${sentence}`}</p>
+    <p class="muted">
+      ${requestedBy}${reason === null ? '' : `: ${reason}`}${sentence === '' ? nothing : prose(` · ${sentence}`)}
+    </p>
     ${actionButtons(page, one.actions, { about: { kind: 'VirtualMachineOperationSchedule', namespace, name } })}
   </li>`;
 }

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Budget, Healing, OwnerCard, Rollout, Windows } from '../../contract/fleet.ts';
+import { prose } from '../parts/prose.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf } from '../pure/route.ts';
 
@@ -7,32 +8,24 @@ const USES_SHOWN = 3;
 
 /** What happens to the VMs of a card, why, and until when. */
 export function stateView(card: OwnerCard, { isWhole = false } = {}): TemplateResult {
-  const { rollout, budget, windows, waits, healing, conditions } = card;
+  const { rollout, budget, windows, healing, conditions } = card;
   return html`<div class="state">
     ${rollout === null ? nothing : rolloutView(rollout, isWhole)}
-    ${waits.map(
-      ({ sentence, until }) =>
-        html`<p class="line">
-          <span class="key">waits</span>
-          <span>${sentence}${until === null ? nothing : html`; continues <rel-time at=${until}></rel-time>`}</span>
-        </p>`,
-    )}
     ${budget === null || (budget.useCount === 0 && !isWhole) ? nothing : budgetView(budget, card.namespace, isWhole)}
     ${windows === null ? nothing : windowsView(windows)}
     ${healing === null ? nothing : healingView(healing, card, isWhole)}
-    ${conditions
-      .slice(0, isWhole ? undefined : 2)
-      .map(
-        ({ type, reason, message, tone }) =>
-          html`<p class="line">
-            <span class="key ${tone}">${type}</span> <span>${reason}${message === '' ? '' : `: ${message}`}</span>
-          </p>`,
-      )}
+    ${conditions.slice(0, isWhole ? undefined : 2).map(
+      ({ type, reason, message, tone }) =>
+        html`<p class="line">
+          <span class="key ${tone}">${type}</span>
+          <span>${prose(`${reason}${message === '' ? '' : `: ${message}`}`)}</span>
+        </p>`,
+    )}
   </div>`;
 }
 
 function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
-  const { sentence, steps, paused, halted, failures, updated, replicas, end, requestedBy, reason } = rollout;
+  const { sentence, until, steps, paused, halted, failures, updated, replicas, end, requestedBy, reason } = rollout;
   if (end === 'Complete' && !isWhole && paused === null) return html``;
   const done = `${updated} of ${counted(replicas, 'VM')}`;
   return html`${steps.length === 0 || end === 'Complete' ? nothing : stepsView(rollout)}
@@ -42,7 +35,7 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
       : html`<p class="line">
           <span class="key ${toneOf(rollout)}">rollout</span>
           <span
-            >${sentence}
+            >${prose(sentence)}${until === null ? nothing : html`; continues <rel-time at=${until}></rel-time>`}
             ${end === null && !sentence.includes(done) ? html`<small>${done} updated</small>` : nothing}</span
           >
         </p>`
@@ -52,14 +45,15 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
   ${
     isWhole && requestedBy !== null
       ? html`<p class="line">
-          <span class="key">asked for</span> <span>by ${requestedBy}${reason === null ? '' : `: ${reason}`}</span>
+          <span class="key">requested</span> <span>by ${requestedBy}${reason === null ? '' : `: ${reason}`}</span>
         </p>`
       : nothing
   }
-  ${failures.slice(isWhole ? 0 : -1).map(
+  ${(isWhole ? failures : failures.filter(({ message }) => message !== '').slice(-1)).map(
     ({ vm, message: reason, at }) =>
       html`<p class="line">
-        <span class="key bad">failed</span> <span>${vm}, <rel-time at=${at}></rel-time>: ${reason}</span>
+        <span class="key bad">failed</span>
+        <span>${vm}, <rel-time at=${at}></rel-time>${reason === '' ? nothing : prose(`: ${reason}`)}</span>
       </p>`,
   )}`;
 }
@@ -150,14 +144,14 @@ function healingView(
   const link = (vm: string): TemplateResult => html`<a href=${hrefOf(`vm/${namespace}/${vm}`)}>${vm}</a>`;
   const most = isWhole ? 50 : 2;
   return html`${paused === null ? nothing : byLine('healing paused', 'warn', paused)}
-  ${suspended === null || paused !== null ? nothing : html`<p class="line"><span class="key bad">healing</span> <span>suspended: ${suspended}</span></p>`}
+  ${suspended === null || paused !== null ? nothing : html`<p class="line"><span class="key bad">healing</span> <span>${prose(`suspended: ${suspended}`)}</span></p>`}
   ${cycles.slice(0, most).map(
     ({ vm, attempt, message: reason, nextAt }) =>
       html`<p class="line">
         <span class="key busy">healing</span>
         <span
           >${link(vm)}, attempt
-          ${attempt}${nextAt === null ? nothing : html`, next <rel-time at=${nextAt}></rel-time>`}: ${reason}</span
+          ${attempt}${nextAt === null ? nothing : html`, next <rel-time at=${nextAt}></rel-time>`}${prose(`: ${reason}`)}</span
         >
       </p>`,
   )}
@@ -165,7 +159,8 @@ function healingView(
   ${givenUp.slice(0, most).map(
     ({ vm, message: reason, at }) =>
       html`<p class="line">
-        <span class="key bad">healing</span> <span>${link(vm)}, <rel-time at=${at}></rel-time>: ${reason}</span>
+        <span class="key bad">healing</span>
+        <span>${link(vm)}, <rel-time at=${at}></rel-time>${prose(`: ${reason}`)}</span>
       </p>`,
   )}`;
 }

@@ -4,6 +4,7 @@ import type { Disk, VmDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
 import { factsView } from '../parts/facts.ts';
 import { loadedView } from '../parts/loaded.ts';
+import { prose } from '../parts/prose.ts';
 import { tableView } from '../parts/table.ts';
 import { STATES } from '../pure/labels.ts';
 import { hrefOf, refOf, type Route } from '../pure/route.ts';
@@ -60,13 +61,13 @@ function whyOf({ wait, explanation }: VmDetails): TemplateResult | typeof nothin
     <h2 id="why-title">Why</h2>
     <ol>
       ${wait === null ? nothing : html`<li>${waitView(wait)}</li>`}
-      ${explanation.map((sentence) => html`<li>${sentence}</li>`)}
+      ${explanation.map((sentence) => html`<li>${prose(sentence)}</li>`)}
     </ol>
   </section>`;
 }
 
 const waitView = ({ sentence, since, isLate }: NonNullable<VmDetails['wait']>): TemplateResult =>
-  html`${sentence}${since === null ? nothing : html`, for <rel-time at=${since} length></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
+  html`${prose(sentence)}${since === null ? nothing : html`, for <rel-time at=${since} length></rel-time>`}${isLate ? ', which is longer than it should take' : ''}`;
 
 /** What is asked for a VM is asked of its pool. */
 function buttonsOf(page: Page, { card, name, actions }: VmDetails): TemplateResult | typeof nothing {

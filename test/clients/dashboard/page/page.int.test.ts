@@ -2,7 +2,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { waitFor } from '../../../wait-for.ts';
 import { aBrowser, aContext, axeFindings, textIn, untilAccessible } from './fixture/browser.ts';
-import { aCard, asMessages, aSession, cellsOf, may, minutes } from './fixture/fleets.ts';
+import { aCard, aRollout, asMessages, aSession, cellsOf, may, minutes } from './fixture/fleets.ts';
 import { Script, servePage } from './fixture/page-server.ts';
 import { needOf, story, storyAnswers } from './fixture/story.ts';
 
@@ -83,7 +83,44 @@ describe('the front page', () => {
     await expect.poll(() => textIn(page, 'main h1')).toBe('Looking…');
     script.send({ type: 'synced' });
     await isLive(page);
-    await expect.poll(() => textIn(page, 'main h1')).toContain('Nothing needs a person');
+    await expect.poll(() => textIn(page, 'main h1')).toContain('✓ Nothing needs a person');
+  });
+
+  test('is not calm if it cannot know: the API server does not answer, or the user may not see', async () => {
+    const cells = cellsOf('web', 'RRR');
+    const script = new Script(() => asMessages([[aCard('web', cells), cells]]));
+    const { page } = await opened(script);
+    script.send(aSession({ state: 'reconnecting', since: minutes(-3), message: 'connection refused' }));
+    await expect
+      .poll(() => textIn(page, 'main h1'))
+      .toMatch(/^What needs a person is unknown since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    const unseen = ['virtualmachinepools', 'virtualmachines'].map((what) => ({
+      what,
+      namespace: 'default',
+      message: 'you may not list and watch them',
+      isForbidden: true,
+      since: null,
+    }));
+    script.send(aSession({ namespaces: ['default'], unseen: unseen.slice(1) }));
+    await expect.poll(() => textIn(page, 'main h1')).toBe('Nothing that you may see needs a person');
+    script.send(aSession({ namespaces: ['default'], unseen }));
+    script.change({ cards: { gone: [WEB] } });
+    await expect.poll(() => textIn(page, 'main h1')).toBe('You may not see pools, sets and VMs in default');
+    expect(await textIn(page, 'main')).not.toContain('drover apply');
+  });
+
+  test('counts VMs that are to run, shows what can be typed as such, and one button of a card before the others', async () => {
+    const cells = cellsOf('web', 'ROO');
+    const rollout = aRollout({ sentence: 'it waits for `drover rollout promote`', failures: [] });
+    const actions = [may('rollout.promote'), may('rollout.undo', true)];
+    const card = aCard('web', cells, { rollout, actions });
+    const { page } = await opened(new Script(() => asMessages([[card, cells]])));
+    const shown = page.getByRole('article', { name: 'web', exact: true });
+    expect(await shown.innerText()).toContain('1/1 ready, 2 stopped');
+    expect(await textIn(page, '.summary')).toBe('1 of 1 VM ready, 2 stopped, in 1 pool or set');
+    expect(await shown.locator('.line code').allInnerTexts()).toEqual(['drover rollout promote']);
+    const looks = await shown.getByRole('button').evaluateAll((all) => all.map((one) => one.className));
+    expect(looks).toEqual(['main', '']);
   });
 
   test('shows a square for each VM by state and revision, a bar from 500 on, and places of missing VMs', async () => {
@@ -216,7 +253,7 @@ describe('each view', () => {
 
   test('keeps what is marked on a live card while the card changes', async () => {
     const cells = cellsOf('web', 'RRR');
-    const card = aCard('web', cells, { waits: [{ sentence: 'step 1 of 2 waits for ada', until: null }] });
+    const card = aCard('web', cells, { rollout: aRollout({ sentence: 'step 1 of 2 waits for ada' }) });
     const script = new Script(() => asMessages([[card, cells]]));
     const { page } = await opened(script);
     await page.locator('vm-squares [aria-label="web-3: ready"]').waitFor();

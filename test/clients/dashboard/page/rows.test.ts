@@ -140,7 +140,8 @@ test('a bar has what is well first and what is missing last, and nothing of whic
 test('the sum of cards does not make up for VMs missing in one by a surplus in another', () => {
   const one = aCard('web', cellsOf('web', 'RR'), { desired: 4 });
   const other = aCard('db', cellsOf('db', 'RRR'), { desired: 1 });
-  const { vms, ready, owners, total } = summaryOf([one, other]);
-  expect({ vms, ready, owners }).toEqual({ vms: 5, ready: 5, owners: 2 });
+  const halted = aCard('idle', cellsOf('idle', 'OO'));
+  const { vms, ready, stopped, owners, total } = summaryOf([one, other, halted]);
+  expect({ vms, ready, stopped, owners }).toEqual({ vms: 7, ready: 5, stopped: 2, owners: 3 });
   expect(segmentsOf(total).at(-1)).toMatchObject({ state: 'missing', count: 2 });
 });

@@ -70,6 +70,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly failedVmis: MemberCaches['failedVmis'];
   readonly vmiHistories: MemberCaches['vmiHistories'];
   readonly diskUsers: MemberCaches['diskUsers'];
+  readonly vmisByNode: MemberCaches['vmisByNode'];
   readonly migrations: MigrationCache;
   protected readonly namedOperations: NamedOperations;
   /** PodDisruptionBudgets with names that pools use, whatever their owners. */
@@ -114,6 +115,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
     this.failedVmis = members.failedVmis;
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
+    this.vmisByNode = members.vmisByNode;
     this.namedOperations = members.operations;
     this.namespaces = new ListWatch({
       ...common(Namespaces),

@@ -18,6 +18,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreStale } from '../../kubernetes/errors.ts';
 import { ON_BUSY_STATUS, retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { remembered } from '../cache/remembered.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
@@ -230,7 +231,7 @@ export class DisruptionClaims {
     return {
       pool,
       vms: this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
-      vmiOf: (vm) => this.#cache.vmiOf(vm),
+      vmiOf: remembered((vm: VmView) => this.#cache.vmiOf(vm)),
     };
   }
 

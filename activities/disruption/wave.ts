@@ -19,6 +19,8 @@ const NEWS_MS = 1_000;
 const SILENT_MS = 600_000;
 /** How long nothing is begun after a transient error, in milliseconds, times two for each in a row. */
 const PAUSE_MS = 100;
+/** The API server answers many first requests at once late: the window grows with each answer. */
+const FIRST_WINDOW = 4;
 /** How often a VM is tried again after such an error before it is given back, and the error told. */
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;
@@ -97,7 +99,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#in = options;
     this.#changes = changes;
     this.#restores = options.cache.restores;
-    this.#window = options.concurrency;
+    this.#window = Math.min(FIRST_WINDOW, options.concurrency);
     this.#idleSince = options.idleSince;
     const { begun, halfDone } = method.known;
     for (const one of begun) this.#onTheirWay.set(one.item.name, one);

@@ -9,7 +9,6 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
-import { vmisOn } from '../cache/vmis-on.ts';
 import type { Authority } from '../operations/authority.ts';
 import { includedIn } from '../operations/scope.ts';
 import { ownerName } from '../owners/owner-key.ts';
@@ -124,7 +123,10 @@ class KnownTransition {
     if (change.kind === 'operation') return this.#ran.has((change.after ?? change.before)!.metadata.uid);
     if (change.kind === 'pool') return needs.poolChanged(ownerName((change.after ?? change.before)!));
     if (change.kind === 'node')
-      return vmisOn(change, this.#cache).filter((vmi) => needs.vmChanged(`${vmi.namespace}/${vmi.name}`)).length > 0;
+      return this.#cache.vmisByNode
+        .of((change.after ?? change.before)!.name)
+        .map((vmi) => needs.vmChanged(`${vmi.namespace}/${vmi.name}`))
+        .includes(true);
     if (change.kind !== 'vm' && change.kind !== 'vmi') return false;
     const { namespace, name } = (change.after ?? change.before)!;
     const before = change.kind === 'vm' ? change.before : undefined;

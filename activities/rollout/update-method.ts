@@ -1,7 +1,7 @@
 import { DisruptionBudget } from '../../decisions/disruption-budget/budget.ts';
 import { countsFrom, graceOf } from '../../decisions/disruption/grace.ts';
 import { liveUpdateCountsFrom, migrationCountsFrom } from '../../decisions/disruption/migration.ts';
-import { activeVmi, isDown, isMeantToRun, liveVmi } from '../../decisions/health/availability.ts';
+import { activeVmi, isDown, isMeantToRun, liveVmi, type VmiOf } from '../../decisions/health/availability.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
@@ -15,6 +15,7 @@ import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
+import { remembered } from '../cache/remembered.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
@@ -98,12 +99,13 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const full = whyNotOnRecord(pool, this.#request);
     if (full !== null) return { next: [], full };
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
-    const vmiOf = this.#vmiOf;
+    // One look asks for each VMI of the pool several times.
+    const vmiOf = remembered(this.#vmiOf);
     const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
     let remaining = isFull ? 0 : new DisruptionBudget({ pool, vms: vms(), vmiOf, acting: busy, now }).remaining;
     let toStep = remainingToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
     const next = waiting.filter((item) => {
-      const [costs, advances] = [this.#costs(item), this.#advances(item)];
+      const [costs, advances] = [this.#costs(item, vmiOf), this.#advances(item)];
       if ((costs && remaining <= 0) || (advances && toStep <= 0)) return false;
       remaining -= Number(costs);
       toStep -= Number(advances);
@@ -118,9 +120,9 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return vm !== undefined && isRegular(vm) && vm.revision !== this.#request.revision;
   }
 
-  #costs(item: BatchVm): boolean {
+  #costs(item: BatchVm, vmiOf: VmiOf): boolean {
     const vm = this.#vmOf(item.name);
-    return vm !== undefined && needsBudget(item, vm, this.#vmiOf(vm));
+    return vm !== undefined && needsBudget(item, vm, vmiOf(vm));
   }
 
   begin({ name, wasDown }: BatchVm, now: number, isNew: boolean): Begun {
@@ -201,7 +203,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     return vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', key) ? vm : undefined;
   }
 
-  readonly #vmiOf = (vm: VmView): VmiView | undefined => this.#in.cache.vmiOf(vm);
+  readonly #vmiOf: VmiOf = (vm) => this.#in.cache.vmiOf(vm);
 
   #pool(): StoredPool | undefined {
     const { namespace, name, uid } = this.#request.key;

@@ -15,12 +15,14 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { ObjectChange } from '../cache/objects/cache-change.ts';
-import { vmisOn } from '../cache/vmis-on.ts';
 import { isAbout } from '../configuration/contents.ts';
 import { ownerName } from '../owners/owner-key.ts';
 
 /** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
-export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
+export function affectedPools(
+  change: ObjectChange,
+  cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmisByNode'>,
+): string[] {
   switch (change.kind) {
     case 'pool':
       return ownerFingerprint(change.before) === ownerFingerprint(change.after)
@@ -43,7 +45,9 @@ export function affectedPools(change: ObjectChange, cache: Pick<ClusterCache, 'p
     case 'disk':
       return poolOfDisk(change);
     case 'node':
-      return distinct(vmisOn(change, cache).flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
+      return distinct(
+        cache.vmisByNode.of((change.after ?? change.before)!.name).flatMap((vmi) => poolOfVm(vmOf(vmi, cache))),
+      );
     case 'content':
       return poolsOfContent(change, cache);
     case 'strategy':

@@ -9,7 +9,6 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { ObjectChange } from '../cache/objects/cache-change.ts';
-import { vmisOn } from '../cache/vmis-on.ts';
 import { ownerName } from '../owners/owner-key.ts';
 import {
   distinct,
@@ -19,7 +18,7 @@ import {
   vmOf,
 } from './affected-pools.ts';
 
-type Caches = Pick<ClusterCache, 'replicaSets' | 'vmiSets' | 'vms' | 'vmis'>;
+type Caches = Pick<ClusterCache, 'replicaSets' | 'vmiSets' | 'vms' | 'vmisByNode'>;
 
 /** What decides which set a VM or VMI belongs to. */
 interface Membership {
@@ -38,6 +37,12 @@ const UNREAD = new Set([...VM_FIELDS_OF_TRANSITIONS].filter((field) => field !==
  * reads.
  */
 export function affectedSets(kind: SetKind, change: ObjectChange, cache: Caches): string[] {
+  const { noun, cache: list } = OWNER_KINDS[kind];
+  // Most clusters have none, and each change of a VM asks.
+  return cache[list].size === 0 && change.kind !== noun ? [] : setsAmongAll(kind, change, cache);
+}
+
+function setsAmongAll(kind: SetKind, change: ObjectChange, cache: Caches): string[] {
   const { noun, members, cache: list } = OWNER_KINDS[kind];
   const ofVmi = (vmi: VmiView | undefined): Membership | undefined =>
     members.cache === 'vmis' ? ofLoneVmi(vmi) : ofVm(vmi && vmOf(vmi, cache), kind);
@@ -69,7 +74,7 @@ export function affectedSets(kind: SetKind, change: ObjectChange, cache: Caches)
     }
     case 'node':
       return distinct(
-        vmisOn(change, cache).flatMap((vmi) => {
+        cache.vmisByNode.of((change.after ?? change.before)!.name).flatMap((vmi) => {
           const member = ofVmi(vmi);
           return concerned(member, member);
         }),

@@ -281,7 +281,7 @@ export const PoolStatus = z.strictObject({
   disruptedVMs: z
     .array(DisruptedVm)
     .max(1_000)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe('Places in the budget of maxUnavailable that are claimed, of VMs that may not be down yet.')
     .exactOptional(),
   disruptionsSeen: SeenVersions.describe(

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../api/objects.ts';
 import type { Identity } from '../../../api/owner-references.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { ObjectIndex } from './object-index.ts';
 
 interface LabelledObjectsOptions<O extends KubeObject, V> extends Omit<ListWatchOptions<O, V | null>, 'onChange'> {
   labelSelector: string;
@@ -18,10 +18,13 @@ export class LabelledObjects<O extends KubeObject, V extends { namespace: string
   O,
   V | null
 > {
-  readonly #byOwner: OwnerIndex<V>;
+  readonly #byOwner: ObjectIndex<V>;
 
   constructor({ ownerOf, onChange, ...options }: LabelledObjectsOptions<O, V>) {
-    const byOwner = new OwnerIndex<V>(ownerOf);
+    const byOwner = new ObjectIndex<V>((view) => {
+      const owner = ownerOf(view);
+      return owner === null ? [] : [`${view.namespace}/${owner}`];
+    });
     super({
       ...options,
       onChange: (_key, former, latter) => {
@@ -36,6 +39,6 @@ export class LabelledObjects<O extends KubeObject, V extends { namespace: string
 
   /** Returns the objects that belong to this owner, in no particular order. */
   of({ namespace, uid }: Identity): V[] {
-    return this.#byOwner.of(namespace, uid);
+    return this.#byOwner.of(`${namespace}/${uid}`);
   }
 }

@@ -13,8 +13,8 @@ import type { CacheChange } from './cache-change.ts';
 import { DiskUsers } from './disk-users.ts';
 import { FailedVmis } from './failed-vmis.ts';
 import { NamedOperations } from './named-operations.ts';
+import { ObjectIndex } from './object-index.ts';
 import type { CommonOptions } from './owner-caches.ts';
-import { OwnerIndex } from './owner-index.ts';
 import { VmiHistories } from './vmi-histories.ts';
 
 type Controller = NonNullable<VmView['owner']>;
@@ -28,17 +28,16 @@ interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOpti
 /** A cache of VMs, or of VMIs, by the pool or set that controls them. */
 class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
   readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
-  readonly #byController: OwnerIndex<V>;
+  readonly #byController: ObjectIndex<V>;
   /** Those that an owner may own, by their namespace alone. */
-  readonly #possibleMembers: OwnerIndex<V>;
+  readonly #possibleMembers: ObjectIndex<V>;
 
   constructor({ controllerOf, onChange, ...options }: MemberCacheOptions<O, V>) {
-    const byController = new OwnerIndex<V>((view) => {
+    const byController = new ObjectIndex<V>((view) => {
       const controller = controllerOf(view);
-      if (controller === undefined) return null;
-      return controller === null ? NOBODY : keyOf(controller.kind, controller.uid);
+      return controller === undefined ? [] : [keyOf(view.namespace, controller)];
     });
-    const possibleMembers = new OwnerIndex<V>((view) => (controllerOf(view) === undefined ? null : ANYBODY));
+    const possibleMembers = new ObjectIndex<V>((view) => (controllerOf(view) === undefined ? [] : [view.namespace]));
     super({
       ...options,
       onChange: (_key, before, after) => {
@@ -54,17 +53,17 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
 
   /** Returns the members that this pool or set owns. */
   ownedBy(kind: VmOwnerKind, { namespace, uid }: Identity): V[] {
-    return this.#byController.of(namespace, keyOf(kind, uid));
+    return this.#byController.of(keyOf(namespace, { kind, uid }));
   }
 
   /** Returns the members in a namespace that no controller owns. */
   uncontrolledIn(namespace: string): V[] {
-    return this.#byController.of(namespace, NOBODY);
+    return this.#byController.of(keyOf(namespace, null));
   }
 
   /** Returns those in its namespace that may be members of some owner, but are not owned by this pool or set. */
   othersBeside(kind: VmOwnerKind, owner: Identity): V[] {
-    return this.#possibleMembers.of(owner.namespace, ANYBODY).filter((view) => !this.#isOwned(view, kind, owner));
+    return this.#possibleMembers.of(owner.namespace).filter((view) => !this.#isOwned(view, kind, owner));
   }
 
   /** Reports whether its namespace has an object of this name that this pool or set does not own. */
@@ -80,10 +79,9 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
   }
 }
 
-/** Stand for owners in the indexes. */
-const NOBODY = '';
-const ANYBODY = '';
-const keyOf = (kind: string, uid: string): string => `${kind}/${uid}`;
+/** `controller`: null for nobody. */
+const keyOf = (namespace: string, controller: Pick<Controller, 'kind' | 'uid'> | null): string =>
+  [namespace, ...(controller === null ? [] : [controller.kind, controller.uid])].join('/');
 
 type Protected = Protections & { namespace: string; name: string };
 
@@ -130,6 +128,8 @@ export interface MemberCaches {
   failedVmis: Pick<FailedVmis, 'of' | 'reasonOf'>;
   vmiHistories: Pick<VmiHistories, 'of'>;
   diskUsers: Pick<DiskUsers, 'of'>;
+  /** VMIs by the names of the nodes that they, or their pods, are on. */
+  vmisByNode: Pick<ObjectIndex<VmiView>, 'of'>;
   operations: NamedOperations;
 }
 
@@ -147,6 +147,7 @@ export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCa
   const failedVmis = new FailedVmis();
   const vmiHistories = new VmiHistories();
   const diskUsers = new DiskUsers();
+  const vmisByNode = new ObjectIndex<VmiView>(({ node, podNode }) => [node, podNode].filter((name) => name !== null));
   const operations = new NamedOperations({
     client: common(VirtualMachines).client,
     onChange: (holder, key, current) => {
@@ -182,6 +183,7 @@ export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCa
       if (after !== undefined && failedVmis.add(after, Date.now())) onVmiFailed?.(after);
       if (before !== undefined && after === undefined) operations.forget('vmi', before);
       diskUsers.change('VirtualMachineInstance', before, after);
+      vmisByNode.change(before, after);
       notify({ kind: 'vmi', before, after });
     },
     onWatchEvent: (type, vmi) => {
@@ -190,5 +192,5 @@ export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCa
     },
     onGap: (version) => vmiHistories.gap(version),
   });
-  return { vms, vmis, failedVmis, vmiHistories, diskUsers, operations };
+  return { vms, vmis, failedVmis, vmiHistories, diskUsers, vmisByNode, operations };
 }

@@ -8,7 +8,7 @@ import { evacuationOf, type Evacuation } from '../../../decisions/views/evacuati
 import type { MigrationInFlight, MigrationView } from '../../../decisions/views/migration.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { ObjectIndex } from './object-index.ts';
 
 interface Seen {
   /** The migration, if drover has made it to move a VM off its node. */
@@ -24,12 +24,12 @@ type Options = Omit<ListWatchOptions<VirtualMachineInstanceMigration, Seen | nul
 
 /** A cache of all migrations, of any client. Of migrations that have ended, it keeps only drover's. */
 export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, Seen | null> {
-  readonly #own: OwnerIndex<MigrationView>;
-  readonly #inFlight: OwnerIndex<MigrationInFlight>;
+  readonly #own: ObjectIndex<MigrationView>;
+  readonly #inFlight: ObjectIndex<MigrationInFlight>;
 
   constructor({ onOwnChange, onInFlight, ...options }: Options) {
-    const own = new OwnerIndex<MigrationView>(({ vmiUid }) => vmiUid);
-    const inFlight = new OwnerIndex<MigrationInFlight>(({ vmiName }) => vmiName);
+    const own = new ObjectIndex<MigrationView>(({ namespace, vmiUid }) => [`${namespace}/${vmiUid}`]);
+    const inFlight = new ObjectIndex<MigrationInFlight>(({ namespace, vmiName }) => [`${namespace}/${vmiName}`]);
     super({
       ...options,
       view: (object) => {
@@ -53,13 +53,13 @@ export class MigrationCache extends ListWatch<VirtualMachineInstanceMigration, S
 
   /** Returns what drover's migrations of this VMI say; null if there are none. */
   evacuationOf({ namespace, uid }: Identity): Evacuation | null {
-    return evacuationOf(this.#own.of(namespace, uid));
+    return evacuationOf(this.#own.of(`${namespace}/${uid}`));
   }
 
   /** Fills in what is known of a VMI from its migrations alone. */
   withMigrations(vmi: VmiView): VmiView {
     const evacuation = this.evacuationOf(vmi);
-    const [migration = null] = this.#inFlight.of(vmi.namespace, vmi.name);
+    const [migration = null] = this.#inFlight.of(`${vmi.namespace}/${vmi.name}`);
     return evacuation === null && migration === null ? vmi : { ...vmi, evacuation, migration };
   }
 }

@@ -13,12 +13,12 @@ function fleetOf(
   pools: StoredPool[],
   vms: VmView[],
   vmis: VmiView[] = [],
-): Pick<ClusterCache, 'pools' | 'vms' | 'vmis'> {
+): Pick<ClusterCache, 'pools' | 'vms' | 'vmisByNode'> {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   return {
     pools: new Map(pools.map((pool) => [`${pool.metadata.namespace}/${pool.metadata.name}`, pool])),
     vms: { get: (key: string) => byKey.get(key) },
-    vmis: { values: () => vmis.values() },
+    vmisByNode: { of: (node: string) => vmis.filter((vmi) => vmi.node === node || vmi.podNode === node) },
   } as unknown as ClusterCache;
 }
 const vm = aVm('web-1');

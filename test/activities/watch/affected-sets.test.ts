@@ -9,15 +9,16 @@ import { aMember, anInstance, anInstanceSet, aSet } from '../../decisions/replic
 
 const member = aMember('web-7hk2p');
 const lone = aVm('lone', { owner: null, ownLabels: { app: 'web' } });
+const onNodeOf = (...vmis: VmiView[]) => ({ of: (node: string) => vmis.filter((vmi) => vmi.node === node) });
 const sets = [
   aSet(),
   aSet({ selector: { matchLabels: { app: 'db' } } }, { name: 'db' }),
   aSet({}, { namespace: 'bank' }),
 ];
 const cache = {
-  replicaSets: { values: () => sets.values() },
+  replicaSets: { size: sets.length, values: () => sets.values() },
   vms: { get: (key: string) => [member, lone].find((vm) => `${vm.namespace}/${vm.name}` === key) },
-  vmis: { values: () => [aVmi(member)].values() },
+  vmisByNode: onNodeOf(aVmi(member)),
 } as unknown as ClusterCache;
 const ofVm = (before: VmView | undefined, after: VmView | undefined): string[] =>
   affectedSets('VirtualMachineReplicaSet', { kind: 'vm', before, after }, cache);
@@ -79,7 +80,7 @@ const vmiSets = [
 ];
 const ofInstances = {
   vmiSets: { values: () => vmiSets.values() },
-  vmis: { values: () => [instance, aVmi(member)].values() },
+  vmisByNode: onNodeOf(instance, aVmi(member)),
 } as unknown as ClusterCache;
 const ofVmi = (before: VmiView | undefined, after: VmiView | undefined): string[] =>
   affectedSets('VirtualMachineInstanceReplicaSet', { kind: 'vmi', before, after }, ofInstances);

@@ -7,6 +7,7 @@ import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts'
 import { Semaphore } from './lib/semaphore.ts';
 import { sharesOf } from './lib/shares.ts';
 import { withoutUncheckedRules } from './lib/unchecked-rules.ts';
+import { warningsIn } from './lib/warnings.ts';
 import { proxyFor } from './proxy.ts';
 import { ServerClock } from './server-clock.ts';
 
@@ -33,6 +34,8 @@ export interface TransportOptions {
   beforeWrite?: (path: string) => Promise<void>;
   /** Told of each request when it begins. */
   onRequest?: RequestListener;
+  /** Told of each warning that the API server, or a policy or a webhook behind it, gives with the answer to a write. */
+  onWarning?: ((text: string) => void) | undefined;
   /** Reads the kubeconfig again once its credentials are rejected: a user may have signed in anew. */
   reread?: (() => KubeConfig) | undefined;
   /** Whose rights count in place of those of the credentials. */
@@ -127,6 +130,7 @@ export class Transport {
           return { statusCode, headers, text };
         });
       });
+      if (request.method !== 'GET') warningsIn(headers['warning']).forEach((one) => this.#options.onWarning?.(one));
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
       if (statusCode === 401 && attempt === 1) {
         this.#distrust();

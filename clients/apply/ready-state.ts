@@ -32,7 +32,7 @@ export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState 
   const { metadata, status } = owner;
   if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', message: 'it is being deleted' };
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return going(owner, 'Pending', 'no worker has observed it yet');
+    return going(owner, 'Pending', 'waiting for a worker to pick it up');
   return isPool(kind, owner) ? readyStateOfPool(owner) : readyStateOfSet(kind, owner);
 }
 

@@ -83,7 +83,8 @@ class ProgressLog {
       const { name } = owner.metadata;
       const readyState = readyStateOf(this.#kind, owner);
       const phase = readyState.state === 'going' ? readyState.phase : readyState.state;
-      if (this.#phases.get(name) !== phase) this.#say(name, readyState);
+      // A worker picks it up in no time, or the report of progress says that none does.
+      if (this.#phases.get(name) !== phase && phase !== 'Pending') this.#say(name, readyState);
       this.#phases.set(name, phase);
       if (readyState.state === 'going')
         for (const note of readyState.notes) this.#printOnce(`${this.#title(name)}: ${note}`);

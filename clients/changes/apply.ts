@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
-import { formatVms } from '../../decisions/runs/report.ts';
+import { formatPace, formatVms } from '../../decisions/runs/report.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { printNote, plain, print, printData, type DataFormat } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import { formatPace, makeAndFollow } from '../operations/make.ts';
+import { makeAndFollow } from '../operations/make.ts';
 import { readNamed, readVms, scopeOf } from '../operations/read-vms.ts';
 import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';

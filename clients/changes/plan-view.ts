@@ -10,8 +10,8 @@ import type { DryRunPlan } from './plan.ts';
 const NEEDS: Record<ChangeNeed, string> = {
   Nothing: 'nothing restarts for it',
   Live: 'KubeVirt brings it to VMIs while they run',
-  Start: 'it takes effect when they start the next time',
-  Restart: 'it takes effect with a restart',
+  Start: 'takes effect at their next start',
+  Restart: 'takes effect with a restart',
 };
 const ORDER = Object.keys(NEEDS) as ChangeNeed[];
 
@@ -26,7 +26,7 @@ export function planLines({ groups, unchanged, skipped }: Omit<DryRunPlan, 'patc
       ...(kubevirt.is === 'unknown' ? [paint('yellow', '  KubeVirt was not asked: there are too many groups')] : []),
     ]),
     ...(unchanged.length === 0 ? [] : [plain(`${formatVms(unchanged.length)} as wanted: ${formatNames(unchanged)}`)]),
-    ...skipped.map(({ message, vms }) => plain(`left as they are: ${formatNames(vms)}: ${message}`)),
+    ...skipped.map(({ message, vms }) => plain(`skipped: ${formatNames(vms)}: ${message}`)),
     ...(groups.length === 0 ? ['nothing to change'] : []),
   ];
 }

@@ -1,7 +1,8 @@
 import { changesOf, type ChangeRecord } from '../../decisions/changes/change-record.ts';
+import { formatPace } from '../../decisions/runs/report.ts';
 import { ageOf, printNote, plain, print, table, dryRunSuffix } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
-import { formatPace, makeAndFollow } from '../operations/make.ts';
+import { makeAndFollow } from '../operations/make.ts';
 import { readVms } from '../operations/read-vms.ts';
 import type { Session, Work } from '../session/session.ts';
 import { changeOperation, type ChangingFlags } from './operation.ts';

@@ -43,10 +43,8 @@ function kindOf<K extends Kind>(arg: string, kinds: readonly K[], isBeforeSlash 
     arg,
     kinds.flatMap(({ aliases }) => aliases),
   );
-  const cure =
-    isBeforeSlash && right === undefined
-      ? `: give ${kindArguments(kinds)}, and a namespace by -n`
-      : `; did you mean ${right ?? kindArguments(kinds)}?`;
+  const more = isBeforeSlash ? 'a namespace by -n' : 'then a name';
+  const cure = right === undefined ? `: give ${kindArguments(kinds)}, and ${more}` : `; did you mean ${right}?`;
   throw new UsageError(`"${arg}" is not a kind that this command takes${cure}`);
 }
 

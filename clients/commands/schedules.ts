@@ -4,7 +4,7 @@ import { Command } from './command.ts';
 /** `drover schedules`: operations that are made again and again. */
 export const schedulesCommand = (): Command =>
   new Command('schedules')
-    .description('operations at the times of a cron, such as a stop each evening')
+    .description('operations on a cron schedule, such as a stop each evening')
     .examples(
       [
         'Make one',
@@ -37,7 +37,7 @@ const suspendCommand = (): Command =>
     .does(async () => (await import('../schedules/read-schedules.ts')).suspendSchedule);
 
 const resumeCommand = (): Command =>
-  onOne('resume', 'continue with the next time; times that have passed meanwhile are not made up for').does(
+  onOne('resume', 'continue with the next time; missed times are not caught up').does(
     async () => (await import('../schedules/read-schedules.ts')).resumeSchedule,
   );
 

@@ -79,7 +79,7 @@ async function outcomeOf(session: Session, view: HealView, action: CycleAction, 
   if (cycleOf(view, vm) !== undefined) return doneOf(action, view, vm);
   const ended = endedOf(view, vm);
   if (action === 'skip' || ended === null) throw await noCycle(session, view, vm);
-  return `is healed again, with its replacements counted from zero (${formatFinished(ended)})`;
+  return `is healed again, counting attempts from one (${formatFinished(ended)})`;
 }
 
 /** The outcome for the VM in words. Nothing can speed up a VM that is still shutting down. */

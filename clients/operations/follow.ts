@@ -7,7 +7,7 @@ import { Board } from '../cli/live.ts';
 import { printNote, print } from '../cli/print.ts';
 import { watchUntil } from '../cli/watch-until.ts';
 import { exclusions, shortfalls } from '../runs/run-lines.ts';
-import { isOver, linesOf, nameOf, outlineOf, progressOf } from './print-operations.ts';
+import { isOver, linesOf, nameOf, outlineOf, progressOf, stateOf } from './print-operations.ts';
 
 export interface FollowOptions {
   /** Reports whether watching may end although the operation continues. */
@@ -33,22 +33,34 @@ export async function followOperation(
     throw new Failure(`${nameOf(current)}: ${outline.end}`);
 }
 
+/** A worker picks an operation up within this time, or users are told that it waits for one. */
+const PENDING_MS = 3_000;
+
 async function untilOver(
   kube: KubeClient,
   operation: StoredOperation,
   isEnough: (operation: StoredOperation) => boolean,
 ): Promise<StoredOperation> {
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
-  board.show([operation]);
+  let isLate = false;
+  const show = (one: StoredOperation): void => {
+    if (isLate || stateOf(one) !== 'Pending') board.show([one]);
+  };
+  show(operation);
   if (isEnough(operation)) return operation;
   using _ = whenInterrupted(() => formatGoesOn(operation.metadata));
   let current = operation;
   const { namespace, uid } = operation.metadata;
+  const late = setTimeout(() => {
+    isLate = true;
+    show(current);
+  }, PENDING_MS);
+  using _late = { [Symbol.dispose]: () => clearTimeout(late) };
   const watched = { kube, resource: operationResource(operation.metadata), namespace };
   await watchUntil<StoredOperation>(watched, (present) => {
     const now = present.get(uid);
     if (now === undefined) throw new Failure(`${nameOf(operation)} was deleted, so no further VM is touched`);
-    board.show([now]);
+    show(now);
     current = now;
     return isEnough(now);
   });

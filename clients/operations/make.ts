@@ -1,12 +1,10 @@
 import { API_VERSION } from '../../api/labels-and-annotations.ts';
 import { cronFault, timeZoneFault } from '../../api/lib/cron.ts';
 import { durationMs } from '../../api/lib/duration.ts';
-import { countOf, type IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { AnyOperation, OperationSpec } from '../../api/operations/operation.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
 import { operationResource } from '../../decisions/operations/ref.ts';
-import { formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { labelSelectorOf } from '../cli/label-selector.ts';
@@ -99,10 +97,6 @@ export function operationOf(namespace: string | undefined, given: OperationSpec)
     ? { apiVersion, kind: 'ClusterVirtualMachineOperation', metadata: { generateName }, spec }
     : { apiVersion, kind: 'VirtualMachineOperation', metadata: { namespace, generateName }, spec };
 }
-
-/** How many VMs an operation is about, and how many of them at once, in words. */
-export const formatPace = (vms: number, atOnce: IntOrPercent): string =>
-  `${formatVms(vms)}, ${Math.min(countOf(atOnce, vms, 1), vms)} at a time`;
 
 interface Selection {
   /** Empty if VMs are chosen otherwise. */

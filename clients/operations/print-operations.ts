@@ -9,7 +9,7 @@ import { operationName, operationResource } from '../../decisions/operations/ref
 import { specRequester } from '../../decisions/operations/spec-requester.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import type { RunOutline, RunProgress } from '../../decisions/runs/progress.ts';
-import { because, formatCounts, formatVms } from '../../decisions/runs/report.ts';
+import { because, formatCounts, formatPace, formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { ageOf, printNote, print, printObjects, table, type DataFormat, labelOf } from '../cli/print.ts';
 import { runLines } from '../runs/run-lines.ts';
@@ -60,7 +60,8 @@ export function outlineOf(operation: StoredOperation): RunOutline {
   const { action, atOnce, reason, requestedBy = UNKNOWN_USER, maxFailures = 0 } = spec;
   const { vms } = status;
   const { open, failed } = vms ?? { open: 0, failed: 0 };
-  const about = vms === undefined ? 'VMs' : formatVms(vms.chosen);
+  const ofPace = (chosen: number): string => (atOnce === undefined ? formatVms(chosen) : formatPace(chosen, atOnce));
+  const about = vms === undefined ? 'VMs' : ofPace(vms.chosen);
   return {
     numbers: vms === undefined ? null : numbersOf(action, vms),
     end: conditionOf(operation.status, 'Progressing')?.message ?? '',
@@ -70,9 +71,7 @@ export function outlineOf(operation: StoredOperation): RunOutline {
     maxFailures,
     failures: failed,
     faults: [],
-    about: [
-      `${action} of ${about}${atOnce === undefined ? '' : `, ${atOnce} at a time`}; requested by ${requestedBy}${because(reason)}`,
-    ],
+    about: [`${action} of ${about}; requested by ${requestedBy}${because(reason)}`],
   };
 }
 
@@ -114,7 +113,7 @@ export function linesOf(operation: StoredOperation, now: number): string[] {
 }
 
 function sentenceOf(state: string, end: string): string {
-  if (state === 'Pending') return 'no worker has observed it yet';
+  if (state === 'Pending') return 'waiting for a worker to pick it up';
   return EVIDENT_FROM_COUNTS.has(state) ? '' : end;
 }
 

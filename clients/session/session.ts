@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Impersonated } from '../../kubernetes/lib/impersonation.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
-import { printNote } from '../cli/print.ts';
+import { plain, printNote } from '../cli/print.ts';
 import type { Temporal } from './temporal.ts';
 
 /**
@@ -214,7 +214,12 @@ export class Session {
     const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
     const choice = { kubeconfig, context: config.getCurrentContext() };
     const impersonate = this.#impersonate;
-    return { client: KubeClient.of(choice, { userAgent: 'drover-cli', impersonate }), namespace };
+    const warned = new Set<string>();
+    const onWarning = (text: string): void => {
+      if (!warned.has(text)) printNote(`Warning: ${plain(text)}`);
+      warned.add(text);
+    };
+    return { client: KubeClient.of(choice, { userAgent: 'drover-cli', impersonate, onWarning }), namespace };
   }
 
   async #openTemporal(): Promise<Temporal> {

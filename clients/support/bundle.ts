@@ -33,9 +33,7 @@ export const supportBundle: Work<{ worker: WorkerAccount }> = async (session, { 
   const errors = files.find(({ path }) => path === 'errors.txt');
   if (errors !== undefined)
     printNote(`not everything could be read; errors.txt in it says what:\n${errors.text.trim()}`);
-  print(
-    `${path} written: ${files.length + 1} files, ${Math.ceil(bytes / 1024)} KiB; look through it before you give it away`,
-  );
+  print(`${path} written: ${files.length + 1} files, ${Math.ceil(bytes / 1024)} KiB; review it before you share it`);
 };
 
 /** Writes a .tar.gz. Returns its size in bytes. Throws `Failure` if the file is there already or can't be written. */

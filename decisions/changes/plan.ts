@@ -15,7 +15,7 @@ export interface ChangePlan {
   groups: ChangeGroup[];
   /** VMs that have all of it already. */
   unchanged: string[];
-  /** VMs that are left as they are, by the reason, which completes "left as they are:". */
+  /** VMs that are left as they are, by the reason, which completes "skipped:". */
   skipped: { message: string; vms: string[] }[];
 }
 

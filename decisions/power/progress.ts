@@ -1,5 +1,5 @@
 import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
-import { because, formatCounts, formatVms } from '../runs/report.ts';
+import { because, formatCounts, formatPace, formatVms } from '../runs/report.ts';
 import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
 
@@ -55,7 +55,7 @@ export function powerOutline(progress: PowerProgress): RunOutline {
     maxFailures,
     failures: failed.length,
     faults: [],
-    about: [`${action} of ${formatVms(chosen)}, ${atOnce} at a time; requested by ${requestedBy}${because(reason)}`],
+    about: [`${action} of ${formatPace(chosen, atOnce)}; requested by ${requestedBy}${because(reason)}`],
   };
 }
 
@@ -76,14 +76,14 @@ const NOTHING_TO_DO: Record<PowerAction, string> = {
 };
 
 const NEEDS: Record<keyof Needs, string> = {
-  Live: 'KubeVirt brings it to',
-  Restart: 'it takes effect with a restart of',
-  Start: 'it takes effect with the next start of',
+  Live: 'get it from KubeVirt while they run',
+  Restart: 'need a restart before it takes effect',
+  Start: 'get it at their next start',
 };
 
 const formatNeeds = (needs: Needs): string =>
   (Object.keys(NEEDS) as (keyof Needs)[])
-    .flatMap((need) => (needs[need] === undefined ? [] : [`; ${NEEDS[need]} ${needs[need]}`]))
+    .flatMap((need) => (needs[need] === undefined ? [] : [`; ${needs[need]} ${NEEDS[need]}`]))
     .join('');
 
 function formatEnd({ action, done, chosen, failed, open, skipped, needs }: PowerProgress, doneAs: string): string {

@@ -1,3 +1,4 @@
+import { countOf, type IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import { formatNames } from '../lib/names.ts';
 import type { FailedVm, RunProgress, RunOutline } from './progress.ts';
 import type { Skipped } from './skipped.ts';
@@ -12,6 +13,10 @@ export const FAILURES_SHOWN = 20;
 
 /** `1 VM`, `12 VMs`. */
 export const formatVms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
+
+/** How many VMs, and how many of them at once, which may be given as a percentage. */
+export const formatPace = (vms: number, atOnce: IntOrPercent): string =>
+  `${formatVms(vms)}, ${Math.min(countOf(atOnce, vms, 1), vms)} at a time`;
 
 /** Such as `1 in progress` and `6 to go`, in this order, without those of which there are none. */
 export const formatCounts = (counts: readonly (readonly [number, string])[]): string[] =>

@@ -45,6 +45,25 @@ test.each([
   expect(await refusedWith(retryAfter)).toMatchObject({ status: 503, message: 'busy', retryAfterMs });
 });
 
+test('warnings of the API server and of policies reach the caller of a write, also of one that is refused', async () => {
+  const told: string[] = [];
+  const transport = await transportTo(
+    ({ url }, response) =>
+      void response
+        .appendHeader('warning', '299 - "use \\"v2\\", it is newer"')
+        .appendHeader('warning', '299 - "no label team"')
+        .writeHead(url === '/refused' ? 403 : 200)
+        .end('{}'),
+    { onWarning: (text) => told.push(text) },
+  );
+  await transport.json({ method: 'GET', path: '/' });
+  expect(told).toEqual([]);
+  await transport.json({ method: 'PATCH', path: '/', body: {} });
+  expect(told).toEqual(['use "v2", it is newer', 'no label team']);
+  await transport.json({ method: 'POST', path: '/refused', body: {} }).catch(() => undefined);
+  expect(told).toHaveLength(4);
+});
+
 const aheadOf = ({ clock }: Transport): number => clock.now() - Date.now();
 
 test("the server's clock is learned from its answers, and not from refusals", async () => {

@@ -23,7 +23,7 @@ test.each([
 test.each([
   [['polls'], /did you mean pools\?/],
   [['virtualmachine pool'], /did you mean virtualmachinepool\?/],
-  [['secrets'], /did you mean pool or vm\?/],
+  [['secrets'], /give pool or vm, and then a name/],
   [['vmrs'], /^"vmrs" is a replica set, and this command takes pool or vm$/],
   [['disk/web'], /^"disk" is a kept disk, and this command takes pool or vm$/],
   [['pool/web', 'db'], /KIND\/NAME throughout/],

@@ -8,7 +8,7 @@ import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/oper
 test('an operation that no worker has seen says so', () => {
   expect(linesOf(anOperation(), Date.parse(MADE_AT))).toEqual([
     expect.stringMatching(/^shop\/nightly .* Pending$/),
-    '  no worker has observed it yet',
+    '  waiting for a worker to pick it up',
     '  Restart of VMs; requested by an unknown user',
   ]);
 });

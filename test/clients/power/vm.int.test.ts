@@ -355,7 +355,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
     stdout: [
       `1 VM: it takes effect when they start the next time: ${namespace}/db-2`,
       '  spec.template.spec.domain.cpu.model: <none> -> host-model',
-      `2 VMs: it takes effect with a restart: ${namespace}/db-1, ${namespace}/db-3`,
+      `2 VMs: takes effect with a restart: ${namespace}/db-1, ${namespace}/db-3`,
       '  spec.template.spec.domain.cpu.model: <none> -> host-model\n',
     ].join('\n'),
     stderr: '',
@@ -394,7 +394,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
   expect(applied).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /\n2 of 2 VMs patched; it takes effect with a restart of 1; .*next start of 1\n$/,
+      /\n2 of 2 VMs patched; 1 need a restart before it takes effect; 1 get it at their next start\n$/,
     ) as string,
   });
   expect(applied.stderr).toContain('1 VM to be restarted: `drover vm restart --pending`');

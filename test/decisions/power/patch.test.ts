@@ -146,7 +146,7 @@ test('the end reports what the changes still need, and how many had them before'
     skipped: [{ message: 'there is no disk', isExcluded: true, count: 1, vms: ['shop/d'] }],
   });
   expect(actionReport(progress).end.message).toBe(
-    '3 of 5 VMs patched; KubeVirt brings it to 1; it takes effect with a restart of 2; ' +
+    '3 of 5 VMs patched; 1 get it from KubeVirt while they run; 2 need a restart before it takes effect; ' +
       'nothing to do for 1: they had it already, or are deleted',
   );
 });

@@ -530,7 +530,7 @@ test('a script of a user starts the workflow of an operation, and tells what has
     code: 0,
     stderr: expect.stringContaining('this is what Events on the VMs tell') as string,
   });
-  expect(alone.stdout).toMatch(new RegExp(`Restart +${vms.namespace}/db +.*Done`));
+  expect(alone.stdout).toMatch(new RegExp(`restart +${vms.namespace}/db +.*Done`));
   expect(await run('made-up')).toEqual({
     code: 1,
     signal: null,

@@ -74,6 +74,13 @@ export const Values = z.strictObject({
     .prefault({}),
   settings: z.strictObject(settings).prefault({}).describe('[variables](../docs/settings.md) of the worker'),
   environment: kubernetesList('further environment variables of the pods, as `[{name: HTTPS_PROXY, value: …}]`'),
+  volumes: kubernetesList(
+    'further volumes of workers and of the setup, such as a codec, keys that are renewed, or a private authority',
+  ),
+  volumeMounts: kubernetesList('where these are mounted, as `[{name: codec, mountPath: /etc/drover/codec}]`'),
+  serviceAccount: z
+    .strictObject({ annotations: labels("annotations of the accounts, such as those of a cloud's workload identity") })
+    .prefault({}),
   workers: z
     .strictObject({
       replicas: z.int().min(0).default(workers.replicas).describe('how many workers there are'),

@@ -12,6 +12,9 @@ A template that is given an object changes it, and prints nothing unless it says
 {{- if and (not $object.metadata.namespace) (not (has $object.kind (list "ClusterRole" "ClusterRoleBinding" "FlowSchema" "PriorityLevelConfiguration"))) -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
 {{- end -}}
+{{- if and (eq $object.kind "ServiceAccount") $root.Values.serviceAccount.annotations -}}
+{{- $_ := set $object.metadata "annotations" (merge (deepCopy (default dict $object.metadata.annotations)) $root.Values.serviceAccount.annotations) -}}
+{{- end -}}
 {{- range $object.subjects -}}
 {{- $_ := set . "namespace" $root.Release.Namespace -}}
 {{- end -}}
@@ -107,6 +110,11 @@ of its own.
 {{- end -}}
 {{- with .serverName -}}
 {{- $env = append $env (dict "name" "TEMPORAL_TLS_SERVER_NAME" "value" .) -}}
+{{- end -}}
+{{- end -}}
+{{- range $holder, $field := dict "volumes" $spec "volumeMounts" $container -}}
+{{- with index $values $holder -}}
+{{- $_ := set $field $holder (concat (default list (index $field $holder)) .) -}}
 {{- end -}}
 {{- end -}}
 {{- include "drover.pod" (list $root $workload (index . 2) $env) -}}

@@ -40,7 +40,7 @@ test('values that a chart passes to this part, and to all of its parts, are acce
 
 test('each variable of the worker is a setting, or set by another value or the image', () => {
   const settings = Object.keys(schema.properties['settings']!.properties);
-  const others = ['NAMESPACE', 'HEALTH_PORT', 'HEALTH_ADDRESS', 'TEMPORAL_METRICS_PORT', 'WEBHOOKS', 'WORKFLOW_BUNDLE'];
+  const others = ['NAMESPACE', 'HEALTH_PORT', 'HEALTH_ADDRESS', 'TEMPORAL_METRICS_PORT', 'WORKFLOW_BUNDLE'];
   expect([...settings, ...others.map((name) => `DROVER_${name}`)].toSorted()).toEqual(
     eachSetting()
       .filter(([name]) => isOfWorker(name) || name === 'dataConverter')

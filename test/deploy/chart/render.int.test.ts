@@ -145,6 +145,22 @@ const VARIANTS: Record<string, Installation> = {
       },
     },
   },
+  'a codec, a private authority, a workload identity': {
+    values: {
+      temporal: { tls: { secretName: 'temporal-tls' } },
+      settings: { DROVER_DATA_CONVERTER: '/etc/drover/codec/codec.js' },
+      environment: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/drover/ca/ca.crt' }],
+      volumes: [
+        { name: 'codec', configMap: { name: 'codec' } },
+        { name: 'ca', secret: { secretName: 'ca' } },
+      ],
+      volumeMounts: [
+        { name: 'codec', mountPath: '/etc/drover/codec', readOnly: true },
+        { name: 'ca', mountPath: '/etc/drover/ca', readOnly: true },
+      ],
+      serviceAccount: { annotations: { 'cloud.example/role': 'drover' } },
+    },
+  },
   'as little as can be': {
     values: {
       podDisruptionBudget: { enabled: false },
@@ -218,6 +234,22 @@ describe('values', () => {
         ]),
       );
     }
+  });
+
+  test('mount what users bring beside certificates, and annotate the accounts, in the setup as well', async () => {
+    const objects = await helm.objects(VARIANTS['a codec, a private authority, a workload identity']);
+    for (const kind of ['Deployment', 'Job'] as const) {
+      const { volumes, containers } = podOf(objects, kind);
+      const expected = ['temporal-tls', 'codec', 'ca'].map((name): unknown => expect.objectContaining({ name }));
+      expect(volumes).toEqual(expected);
+      expect(containers[0].volumeMounts).toEqual(expected);
+    }
+    const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount');
+    expect(accounts.map(({ metadata }) => metadata.name).toSorted()).toEqual(['drover-setup', 'drover-worker']);
+    for (const { metadata } of accounts) expect(metadata.annotations).toMatchObject({ 'cloud.example/role': 'drover' });
+    expect(accounts.find(({ metadata }) => metadata.name === 'drover-setup')!.metadata.annotations).toHaveProperty([
+      'helm.sh/hook',
+    ]);
   });
 
   test('name the image of the release, a tag, or a digest', async () => {

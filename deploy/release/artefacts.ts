@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { parseDocument } from 'yaml';
 import { isThere, run, succeeds } from './run.ts';
 
 export interface ArtefactOptions {
@@ -20,16 +21,20 @@ export type Outcome = string | { skipped: string };
 
 const skipped = (message: string): Outcome => ({ skipped: message });
 
+/** The npm package and the chart have one name: each has a folder of its own, which is made. */
+function folderFor(out: string, kind: 'npm' | 'charts'): string {
+  const folder = join(out, kind);
+  mkdirSync(folder);
+  return folder;
+}
+
 export function npmPackage({ source, out, version }: ArtefactOptions): Outcome {
   const folder = join(out, 'package');
   run(source, process.execPath, 'deploy/package/build.ts', folder);
-  run(source, 'npm', 'pack', folder, '--pack-destination', out);
-  return `drover-${version}.tgz`;
-}
-
-export function licences({ out }: ArtefactOptions): Outcome {
-  copyFileSync(join(out, 'package/NOTICES.md'), join(out, 'NOTICES.md'));
-  return 'NOTICES.md, of all packages that the command contains';
+  run(source, 'npm', 'pack', folder, '--pack-destination', folderFor(out, 'npm'));
+  copyFileSync(join(folder, 'NOTICES.md'), join(out, 'NOTICES.md'));
+  rmSync(folder, { recursive: true });
+  return `npm/drover-${version}.tgz, and NOTICES.md of all packages that it contains`;
 }
 
 export function sbom({ source, out, version }: ArtefactOptions): Outcome {
@@ -39,31 +44,52 @@ export function sbom({ source, out, version }: ArtefactOptions): Outcome {
   return `${file}, of the ${(JSON.parse(bom) as { components: object[] }).components.length} packages of the worker`;
 }
 
-export function chart({ source, out, version }: ArtefactOptions): Outcome {
-  if (!isThere('helm')) return skipped('helm not found: package the chart with `helm package deploy`');
-  run(source, 'helm', 'package', 'deploy', '--destination', out);
-  return `drover-${version}.tgz of the chart`;
+const hasDocker = (source: string): boolean => succeeds(source, 'docker', 'info');
+const NO_DOCKER = skipped('no docker answers to build the image with');
+const tagOf = ({ image, version }: ArtefactOptions): string => `${image ?? 'drover'}:${version}`;
+
+export function image(making: ArtefactOptions): Outcome {
+  const { source } = making;
+  if (!hasDocker(source)) return NO_DOCKER;
+  run(source, 'docker', 'build', '--tag', tagOf(making), '.');
+  return tagOf(making);
 }
 
-export function image({ source, out, version, image: name, isDryRun }: ArtefactOptions): Outcome {
-  if (!succeeds(source, 'docker', 'info')) return skipped('no docker answers to build the image with');
-  const tag = `${name ?? 'drover'}:${version}`;
-  run(source, 'docker', 'build', '--tag', tag, '.');
-  if (name === undefined) return skipped(`${tag} was built, and goes nowhere: --image says to which registry`);
-  if (isDryRun) return skipped(`${tag} was built, and is not pushed in a dry run`);
-  run(source, 'docker', 'push', tag);
-  const digest = run(source, 'docker', 'inspect', '--format', '{{index .RepoDigests 0}}', tag).trim();
+export function imageRegistry(making: ArtefactOptions): Outcome {
+  const { source, out, image: name, isDryRun } = making;
+  if (name === undefined) return skipped('--image says to no registry');
+  if (isDryRun) return skipped('nothing is pushed in a dry run');
+  if (!hasDocker(source)) return NO_DOCKER;
+  run(source, 'docker', 'push', tagOf(making));
+  const digest = run(source, 'docker', 'inspect', '--format', '{{index .RepoDigests 0}}', tagOf(making)).trim();
   writeFileSync(join(out, 'image.txt'), `${digest}\n`);
   return digest;
 }
 
+/** What was pushed, by its digest; undefined if nothing was. */
+function pushedImage(out: string): string | undefined {
+  const file = join(out, 'image.txt');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
+/** The chart installs the image that was pushed. */
+export function chart({ source, out, version, image: name }: ArtefactOptions): Outcome {
+  if (!isThere('helm')) return skipped('helm not found: package the chart with `helm package deploy`');
+  const [, digest] = pushedImage(out)?.split('@') ?? [];
+  const file = join(source, 'deploy/values.yaml');
+  const values = parseDocument(readFileSync(file, 'utf8'));
+  if (name !== undefined) values.setIn(['image', 'repository'], name);
+  if (digest !== undefined) values.setIn(['image', 'digest'], digest);
+  writeFileSync(file, values.toString({ lineWidth: 0 }));
+  run(source, 'helm', 'package', 'deploy', '--destination', folderFor(out, 'charts'));
+  return `charts/drover-${version}.tgz, which installs ${name ?? 'drover'}${digest === undefined ? '' : `@${digest}`}`;
+}
+
 export function checksums({ out }: ArtefactOptions): Outcome {
-  const files = readdirSync(out, { withFileTypes: true }).filter((one) => one.isFile());
-  const lines = files.map(({ name }) => {
-    const digest = createHash('sha256')
-      .update(readFileSync(join(out, name)))
-      .digest('hex');
-    return `${digest}  ${name}\n`;
+  const files = readdirSync(out, { withFileTypes: true, recursive: true }).filter((one) => one.isFile());
+  const lines = files.map(({ parentPath, name }) => {
+    const file = join(parentPath, name);
+    return `${createHash('sha256').update(readFileSync(file)).digest('hex')}  ${relative(out, file)}\n`;
   });
   writeFileSync(join(out, 'SHA256SUMS'), lines.toSorted().join(''));
   return `SHA256SUMS, of ${lines.length} files`;
@@ -75,14 +101,15 @@ export function signatures({ source, out, env }: ArtefactOptions): Outcome {
   if (!isThere('cosign')) return skipped('cosign not found: artefacts are not signed');
   const sums = join(out, 'SHA256SUMS');
   run(source, 'cosign', 'sign-blob', '--yes', '--key', key, '--output-signature', `${sums}.sig`, sums);
-  const digests = readdirSync(out).includes('image.txt') ? [readFileSync(join(out, 'image.txt'), 'utf8').trim()] : [];
-  for (const digest of digests) run(source, 'cosign', 'sign', '--yes', '--key', key, digest);
-  return ['SHA256SUMS.sig', ...digests].join(', ');
+  const pushed = pushedImage(out);
+  if (pushed === undefined) return 'SHA256SUMS.sig';
+  run(source, 'cosign', 'sign', '--yes', '--key', key, pushed);
+  return `SHA256SUMS.sig, ${pushed}`;
 }
 
 export function npmRegistry({ source, out, version, isDryRun, env }: ArtefactOptions): Outcome {
   if (isDryRun) return skipped('nothing is published in a dry run');
-  if (env['NODE_AUTH_TOKEN'] === undefined) return skipped('NODE_AUTH_TOKEN holds no token of an npm registry');
-  run(source, 'npm', 'publish', join(out, `drover-${version}.tgz`), '--access', 'public');
+  if (!env['NODE_AUTH_TOKEN']) return skipped('NODE_AUTH_TOKEN holds no token of an npm registry');
+  run(source, 'npm', 'publish', join(out, `npm/drover-${version}.tgz`), '--access', 'public');
   return `drover ${version}`;
 }

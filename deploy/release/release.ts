@@ -10,7 +10,7 @@ import { Refused, run, succeeds } from './run.ts';
 
 interface ReleaseOptions {
   version: string;
-  /** The repository that is released; its branch gets the commit and the tag at the end. */
+  /** The repository that is released; its branch gets the commit and the tag before anything is published. */
   project: string;
   /** New folder for what is made. */
   out: string;
@@ -27,8 +27,8 @@ interface ReleaseOptions {
 
 /**
  * Releases the commit that is checked out: its histories are frozen, its changelog gets a section, it is tagged, and
- * packages, bill of materials and licences are made. All is done in a clone; the repository changes last, if all went
- * well. Throws `Refused`.
+ * packages, bill of materials and licences are made, all of it in a clone. If that went well, the tag is pushed, and
+ * only then is anything published: what others can get has a tag. Throws `Refused`.
  */
 export function release(options: ReleaseOptions): void {
   const { version, project, out, isDryRun, ci, image, day, env, say } = options;
@@ -43,19 +43,20 @@ export function release(options: ReleaseOptions): void {
     symlinkSync(join(project, 'node_modules'), join(source, 'node_modules'));
     commit({ source, version, day, say });
     const making = { version, source, out: resolve(out), isDryRun, image, env };
-    for (const [title, step] of Object.entries(STEPS)) say(`${title}: ${asText(step(making))}`);
+    for (const [title, step] of Object.entries(MAKE)) say(`${title}: ${asText(step(making))}`);
     say(`the tag: ${asText(isDryRun ? { skipped: 'not set in a dry run' } : adopt(project, source, version))}`);
+    for (const [title, step] of Object.entries(PUBLISH)) say(`${title}: ${asText(step(making))}`);
   } finally {
     rmSync(source, { recursive: true, force: true });
   }
 }
 
-const STEPS: Record<string, (making: ArtefactOptions) => Outcome> = {
-  'npm package': artefacts.npmPackage,
-  licences: artefacts.licences,
-  SBOM: artefacts.sbom,
+type Steps = Record<string, (making: ArtefactOptions) => Outcome>;
+
+const MAKE: Steps = { 'npm package': artefacts.npmPackage, SBOM: artefacts.sbom, image: artefacts.image };
+const PUBLISH: Steps = {
+  'image registry': artefacts.imageRegistry,
   chart: artefacts.chart,
-  image: artefacts.image,
   checksums: artefacts.checksums,
   signatures: artefacts.signatures,
   'npm registry': artefacts.npmRegistry,
@@ -106,14 +107,19 @@ function commit({
   if (!hasKey) say('signature of the tag: skipped: git knows no user.signingkey');
 }
 
-/** Takes the commit and the tag over into the repository, and pushes them if it has a remote. */
+/** Pushes the commit and the tag if the repository has a remote, and takes them over once that has succeeded. */
 function adopt(project: string, source: string, version: string): Outcome {
+  const tag = `refs/tags/v${version}`;
+  const hasRemote = succeeds(project, 'git', 'remote', 'get-url', 'origin');
+  if (hasRemote) {
+    const branch = run(project, 'git', 'symbolic-ref', 'HEAD').trim();
+    const idOf = (of: string): string => run(source, 'git', 'rev-parse', of).trim();
+    run(project, 'git', 'fetch', '--quiet', '--no-tags', source, tag);
+    run(project, 'git', 'push', '--quiet', '--atomic', 'origin', `${idOf('HEAD')}:${branch}`, `${idOf(tag)}:${tag}`);
+  }
   run(project, 'git', 'pull', '--quiet', '--ff-only', source, 'HEAD');
-  run(project, 'git', 'fetch', '--quiet', source, `refs/tags/v${version}:refs/tags/v${version}`);
-  if (!succeeds(project, 'git', 'remote', 'get-url', 'origin'))
-    return `tagged v${version}, but did not push it: no remote named origin`;
-  run(project, 'git', 'push', '--quiet', '--atomic', 'origin', 'HEAD', `v${version}`);
-  return `v${version} is pushed`;
+  run(project, 'git', 'fetch', '--quiet', source, `${tag}:${tag}`);
+  return hasRemote ? `v${version} is pushed` : `tagged v${version}, but did not push it: no remote named origin`;
 }
 
 if (import.meta.main) {

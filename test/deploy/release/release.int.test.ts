@@ -1,22 +1,47 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { release } from '../../../deploy/release/release.ts';
+import { defaultCache } from '../../../dev/paths.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { folderOf } from '../../replay/histories.ts';
+import { resolveGoTool } from '../../tools/go-tools.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../../..');
 const { version } = packageJson;
 const folder = mkdtempSync(join(tmpdir(), 'drover-release-test-'));
 const clone = join(folder, 'clone');
 const remote = join(folder, 'remote');
+const programs = join(folder, 'programs');
+const pushes = join(folder, 'pushes');
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const IMAGE = 'images.example/drover';
+
+/** A docker that builds and pushes nothing, and notes with each push which tags are public by then. */
+const DOCKER = `#!/bin/sh
+case $1 in
+  push) echo "$2: $(git -C ${remote} tag --list)" >> ${pushes} ;;
+  inspect) echo ${IMAGE}@${DIGEST} ;;
+esac
+`;
 
 const git = (...args: string[]): string => execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' }).trim();
 
 /** Releases the clone; returns what was said of it. */
-function releaseClone(options: { isDryRun?: boolean; ci?: string; out?: string } = {}): string[] {
+function releaseClone(options: { isDryRun?: boolean; ci?: string; out?: string; image?: string } = {}): string[] {
   const said: string[] = [];
   release({
     version,
@@ -24,6 +49,7 @@ function releaseClone(options: { isDryRun?: boolean; ci?: string; out?: string }
     out: join(folder, options.out ?? 'out'),
     isDryRun: options.isDryRun ?? false,
     ci: options.ci ?? 'true',
+    image: options.image,
     day: '2027-01-02',
     env: {},
     say: (line) => said.push(line),
@@ -43,7 +69,43 @@ function having(change: () => void, then: () => void): void {
   }
 }
 
-beforeAll(() => {
+const filesIn = (archive: string): string[] =>
+  execFileSync('tar', ['-tzf', join(folder, archive)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+const read = (archive: string, file: string): string =>
+  execFileSync('tar', ['-xzOf', join(folder, archive), file], { encoding: 'utf8' });
+
+/** Expects what was made in this folder to be what its names say; returns the values of the chart. */
+function contentIn(out: string): { image: object } {
+  const [npm, chart] = [`${out}/npm/drover-${version}.tgz`, `${out}/charts/drover-${version}.tgz`];
+  expect(JSON.parse(read(npm, 'package/package.json'))).toMatchObject({ name: 'drover', version });
+  expect(filesIn(npm)).toContain('package/drover.mjs');
+  expect(parse(read(chart, 'drover/Chart.yaml'))).toMatchObject({ name: 'drover', version });
+  expect(filesIn(chart)).toContain('drover/templates/worker.yaml');
+  expect(filesIn(chart).filter((file) => /\.ts$|drover\/(crds|release)\//.test(file))).toEqual([]);
+  const sums = readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
+    .trim()
+    .split('\n');
+  const made = Object.fromEntries(sums.map((line) => line.split('  ').toReversed() as [string, string]));
+  expect(Object.keys(made)).toEqual(
+    expect.arrayContaining([npm, chart].map((file) => file.slice(out.length + 1)).concat('NOTICES.md')),
+  );
+  expect(made).toHaveProperty([`drover-${version}.cdx.json`]);
+  for (const [file, sum] of Object.entries(made))
+    expect(
+      createHash('sha256')
+        .update(readFileSync(join(folder, out, file)))
+        .digest('hex'),
+    ).toBe(sum);
+  return parse(read(chart, 'drover/values.yaml')) as { image: object };
+}
+
+beforeAll(async () => {
+  mkdirSync(programs);
+  symlinkSync(await resolveGoTool('helm', { cache: defaultCache(), onProgress: () => {} }), join(programs, 'helm'));
+  writeFileSync(join(programs, 'docker'), DOCKER, { mode: 0o755 });
+  vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
   for (const who of ['AUTHOR', 'COMMITTER']) {
     vi.stubEnv(`GIT_${who}_NAME`, 'a test');
     vi.stubEnv(`GIT_${who}_EMAIL`, 'test@drover.example');
@@ -89,13 +151,27 @@ test('a dry run makes everything, and leaves the repository as it is', () => {
   expect(said).toContain('the tag: skipped: not set in a dry run');
   expect(git('tag', '--list')).toBe('');
   expect(git('status', '--porcelain')).toBe('');
-  const sums = readFileSync(join(folder, 'dry/SHA256SUMS'), 'utf8');
-  for (const file of [`drover-${version}.tgz`, `drover-${version}.cdx.json`, 'NOTICES.md'])
-    expect(sums).toContain(file);
+  expect(contentIn('dry').image).toMatchObject({ repository: 'drover', digest: '' });
+  expect(existsSync(pushes)).toBe(false);
+});
+
+test('nothing is published of a commit that can no longer be tagged in public', () => {
+  const other = join(folder, 'other');
+  execFileSync('git', ['clone', '--quiet', '--branch', 'release', clone, other]);
+  const push = (...args: string[]): unknown => execFileSync('git', ['-C', other, 'push', '--quiet', remote, ...args]);
+  execFileSync('git', ['-C', other, 'commit', '--quiet', '--allow-empty', '--message', 'Move on']);
+  push('HEAD:release');
+  const before = git('rev-parse', 'HEAD');
+  expect(() => releaseClone({ out: 'late', image: IMAGE })).toThrow('git push');
+  expect(existsSync(pushes)).toBe(false);
+  expect([git('rev-parse', 'HEAD'), git('tag', '--list')]).toEqual([before, '']);
+  push('--delete', 'release');
 });
 
 test('a release is tagged and pushed, its changelog has a section, and its histories can be changed no more', () => {
-  const said = releaseClone();
+  const said = releaseClone({ image: IMAGE });
+  expect(readFileSync(pushes, 'utf8')).toBe(`${IMAGE}:${version}: v${version}\n`);
+  expect(contentIn('out').image).toMatchObject({ repository: IMAGE, digest: DIGEST });
   expect(said).toContain(`the tag: v${version} is pushed`);
   for (const line of said.filter((one) => one.includes('skipped'))) expect(line).toMatch(/: skipped: \w+.* \w+/);
   expect(execFileSync('git', ['-C', remote, 'tag', '--list'], { encoding: 'utf8' }).trim()).toBe(`v${version}`);

@@ -11,6 +11,7 @@ import { neverRan } from '../../decisions/healing/never-ran.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf, whyKept } from '../../decisions/healing/vm-health.ts';
 import { whyLeftAlone } from '../../decisions/health/excused.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -124,7 +125,7 @@ export class UnhealthyVmRemover {
     const health = healthOf({
       vm: view,
       vmi,
-      earlyExits: unhealthyVm.earlyExits,
+      ...pick(unhealthyVm, ['earlyExits', 'pauseEndedAt']),
       failingSince: unhealthyVm.failingSince == null ? null : Math.max(unhealthyVm.failingSince, view.createdAt),
       hasRun: view.notYetRun === null || unhealthyVm.attempt > 1,
       hasRunItself: view.notYetRun === null,

@@ -1,11 +1,11 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import { MEMBERSHIP_REQUESTS } from '../../decisions/membership/membership-request.ts';
 import type { Annotations } from '../../decisions/owners/request.ts';
 import { HEALING_REQUESTS } from '../../decisions/pool/healing-request.ts';
 import { ROLLOUT_REQUESTS } from '../../decisions/rollout/state/rollout-request.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
-/** How many different annotations of a pool are remembered, and how long each may be. */
-const KEPT = 10;
+/** How long an annotation that is remembered may be. */
 const LENGTH = 4_096;
 const REQUESTS: ReadonlySet<string> = new Set(
   [ROLLOUT_REQUESTS, HEALING_REQUESTS, MEMBERSHIP_REQUESTS].flatMap(({ request, requestedBy }) => [
@@ -21,7 +21,7 @@ const REQUESTS: ReadonlySet<string> = new Set(
 export class RequestsSeen {
   readonly #ofPools = new Map<string, Annotations[]>();
 
-  constructor(cache: ClusterCache) {
+  constructor(cache: Pick<ClusterCache, 'subscribe'>) {
     cache.subscribe((change) => {
       if (change.kind !== 'pool') return;
       const { before, after } = change;
@@ -42,6 +42,6 @@ export class RequestsSeen {
     );
     const known = this.#ofPools.get(uid) ?? [];
     if (Object.keys(requests).length === 0 || JSON.stringify(known.at(-1)) === JSON.stringify(requests)) return;
-    this.#ofPools.set(uid, [...known, requests].slice(-KEPT));
+    this.#ofPools.set(uid, [...known, requests].slice(-CAPS.requestsSeen));
   }
 }

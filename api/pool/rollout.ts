@@ -230,3 +230,16 @@ export const CheckStatus = z.strictObject({
     .exactOptional(),
 });
 export type CheckStatus = z.infer<typeof CheckStatus>;
+
+/** What a worker has found out about the content of a Secret or ConfigMap, without a word of it. */
+export const StoredContent = z.strictObject({
+  kind: z.enum(['Secret', 'ConfigMap']),
+  name: z.string().max(253),
+  writtenAt: time('When it was last written, by a manager of some of its content.'),
+  changedAt: time('When its content last changed.'),
+  same: z
+    .array(z.strictObject({ after: time('Later than this,'), before: time('and earlier than this.') }))
+    .max(4)
+    .describe('Earlier times when its content was what it is now.')
+    .exactOptional(),
+});

@@ -4,7 +4,8 @@ import {
   MEMBERSHIP_REQUEST_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
 } from '../labels-and-annotations.ts';
-import { CheckStatus } from './rollout.ts';
+import { CAPS } from '../lib/caps.ts';
+import { CheckStatus, StoredContent } from './rollout.ts';
 import { count, time } from './text.ts';
 
 /** Kubernetes' condition; `lastTransitionTime` is RFC 3339. */
@@ -51,7 +52,7 @@ export type HandledRequest = z.infer<typeof HandledRequest>;
 const handledRequests = (annotation: string) =>
   z
     .array(HandledRequest)
-    .max(10)
+    .max(CAPS.handledRequests)
     .describe(`Answers to the newest requests in the annotation ${annotation}; the newest last.`)
     .exactOptional();
 
@@ -105,7 +106,7 @@ export const RolloutStatus = z.strictObject({
           .exactOptional(),
       }),
     )
-    .max(100)
+    .max(CAPS.failures)
     .describe('VMs that were not ready in time, or could not be updated; the newest last.'),
   handledRequests: handledRequests(ROLLOUT_REQUEST_ANNOTATION),
 });
@@ -136,7 +137,7 @@ export const HealingStatus = z.strictObject({
           .exactOptional(),
       }),
     )
-    .max(250)
+    .max(CAPS.healingCycles)
     .describe('VMs that are being replaced.'),
   finished: z
     .array(
@@ -154,7 +155,7 @@ export const HealingStatus = z.strictObject({
         at: time('When it ended.'),
       }),
     )
-    .max(250)
+    .max(CAPS.healingEnds)
     .describe(
       'Recently finished cycles: a new cycle of the same VM continues with their delays and attempts, unless enough time has passed.',
     ),
@@ -174,22 +175,13 @@ export const HealingStatus = z.strictObject({
     .describe('VMs that are not ready and not being replaced. VMs whose replacement waits come first.')
     .exactOptional(),
   notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
+  leftAlone: z
+    .strictObject({ endedAt: time('When that was over for the last of them; absent while it lasts.').exactOptional() })
+    .describe('VMs were left alone while they were not ready: no VM is unhealthy for the time until that was over.')
+    .exactOptional(),
   handledRequests: handledRequests(HEALING_REQUEST_ANNOTATION),
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
-
-/** What a worker has found out about the content of a Secret or ConfigMap, without a word of it. */
-const StoredContent = z.strictObject({
-  kind: z.enum(['Secret', 'ConfigMap']),
-  name: z.string().max(253),
-  writtenAt: time('When it was last written, by a manager of some of its content.'),
-  changedAt: time('When its content last changed.'),
-  same: z
-    .array(z.strictObject({ after: time('Later than this,'), before: time('and earlier than this.') }))
-    .max(4)
-    .describe('Earlier times when its content was what it is now.')
-    .exactOptional(),
-});
 
 const SeenVersions = z.strictObject({
   vms: z.string().max(20).exactOptional(),
@@ -262,7 +254,7 @@ export const PoolStatus = z.strictObject({
   budgetFullSince: time('Since when a rollout has waited for the budget, with no more VMs updated.').exactOptional(),
   contents: z
     .array(StoredContent)
-    .max(100)
+    .max(CAPS.contents)
     .describe(
       'Secrets and ConfigMaps that drover knows more about than when they were written, with rollout.onConfigChange.',
     )
@@ -280,7 +272,7 @@ export const PoolStatus = z.strictObject({
     .exactOptional(),
   disruptedVMs: z
     .array(DisruptedVm)
-    .max(1_000)
+    .max(CAPS.claims)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe('Places in the budget of maxUnavailable that are claimed, of VMs that may not be down yet.')
     .exactOptional(),
@@ -289,7 +281,7 @@ export const PoolStatus = z.strictObject({
   ).exactOptional(),
   roles: z
     .array(RoleEntry)
-    .max(2_000)
+    .max(CAPS.roles)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe(
       'Which VMs are standby VMs or extra ones. All others are replicas, whatever their labels say: drover alone may write this.',

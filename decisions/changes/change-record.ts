@@ -1,4 +1,5 @@
 import { CHANGES_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CAPS } from '../../api/lib/caps.ts';
 import { isObject, parsedObject } from '../lib/json.ts';
 import { readOrNull } from '../lib/payload-reader.ts';
 import { RECORDED_CHANGE, type RecordedChange } from '../views/annotations/recorded-change.ts';
@@ -14,8 +15,7 @@ export interface ChangeRecord extends RecordedChange {
   edits: Edit[];
 }
 
-/** How many changes a VM tells of, and how many bytes they may have in JSON: annotations are small. */
-const MOST = 5;
+/** How many bytes the changes of a VM may have in JSON: annotations are small. */
 const MOST_BYTES = 32_768;
 
 type Annotations = Readonly<Record<string, string>> | undefined;
@@ -52,7 +52,7 @@ const isStep = (step: unknown): step is Step =>
  * so that it could not be undone.
  */
 export function withChange(annotations: Annotations, record: ChangeRecord): string | null {
-  const records = [record, ...changesOf(annotations)].slice(0, MOST);
+  const records = [record, ...changesOf(annotations)].slice(0, CAPS.changes);
   while (records.length > 1 && textOf(records).length > MOST_BYTES) records.pop();
   const text = textOf(records);
   return text.length > MOST_BYTES ? null : text;

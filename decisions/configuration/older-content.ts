@@ -1,3 +1,4 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { rfc3339 } from '../lib/time.ts';
 import { isJudged, isOlder, laterChange, type Content, type ContentChange } from '../template/content.ts';
@@ -35,9 +36,6 @@ interface OlderContentInput {
   contents: Contents | null;
 }
 
-/** At most as many as the status holds. */
-const MAX_STORED = 100;
-
 /** Reports whether VMs of the pool restart when what they have read changes. */
 export const restartsOnChange = ({ spec }: Pick<StoredPool, 'spec'>): boolean =>
   spec.rollout?.onConfigChange === 'Restart';
@@ -47,10 +45,12 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
   if (!restartsOnChange(pool)) return { changeFor: () => null, judged: () => [] };
   if (contents === null || 'forbidden' in contents) return { changeFor: () => null, judged: () => stored };
   const remembered = new Map(stored.map((one) => [referenceKey(one), contentFrom(one)]));
+  // The status has the newest: if it is full, it may have had no place for what was written before these.
+  const forgotten = stored.length < CAPS.contents ? -1 : Math.min(...[...remembered.values()].map(writtenAtOf));
   const known = new Map<string, Content | undefined>();
   const contentOf = (reference: OwnReference): Content | undefined => {
     const key = referenceKey(reference);
-    if (!known.has(key)) known.set(key, withMemory(contents.of(reference), remembered.get(key)));
+    if (!known.has(key)) known.set(key, withMemory(contents.of(reference), remembered.get(key), forgotten));
     return known.get(key);
   };
   const contentsFor = (vm: VmView, vmi: VmiView): Content[] => {
@@ -83,21 +83,28 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
             byName.set(referenceKey(content), content);
       }
       const newest = [...byName.values()].sort((a, b) => b.writtenAt - a.writtenAt || byKey(a, b));
-      return newest.slice(0, MAX_STORED).sort(byKey).map(contentToStore);
+      return newest.slice(0, CAPS.contents).sort(byKey).map(contentToStore);
     },
   };
 }
 
 /**
  * A worker does not know what happened before its watch began, so the status records when the content had last changed
- * at that write.
+ * at that write. What the status may have `forgotten`, written by then, is nothing to go by.
  */
-function withMemory(content: Content | undefined, remembered: Content | undefined): Content | undefined {
+function withMemory(
+  content: Content | undefined,
+  remembered: Content | undefined,
+  forgotten: number,
+): Content | undefined {
+  if (content !== undefined && remembered === undefined && !isJudged(content) && content.writtenAt <= forgotten)
+    return undefined;
   if (content === undefined || remembered?.writtenAt !== content.changedAt) return content;
   const { changedAt, same } = remembered;
   return { ...content, changedAt, same: content.same.length > 0 ? content.same : same };
 }
 
+const writtenAtOf = ({ writtenAt }: Content): number => writtenAt;
 const referenceKey = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
 const byKey = (a: OwnReference, b: OwnReference): number => (referenceKey(a) < referenceKey(b) ? -1 : 1);
 

@@ -1,12 +1,10 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { isActive, liveVmi, servesNobody, type VmiOf } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { DisruptionBudget } from './budget.ts';
 import type { ClaimContext } from './claims.ts';
-
-/** Most claims in one pool's status. */
-const MAX_CLAIMS = 1_000;
 
 /** A VM that a user wants to disrupt, as it is now. */
 export interface ClaimRequest {
@@ -48,7 +46,7 @@ export function grantClaims(
       return `${existing.by} is about to disrupt it`;
     // An existing claim is not a permission to act: other VMs may have failed since.
     if (!servesNobody(request.vm, request.vmi) && !budget.stillAdmits(request.vm)) return budget.whyFull();
-    if (existing === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
+    if (existing === undefined && claims.size >= CAPS.claims) return `${CAPS.claims} are being disrupted already`;
     budget.charge(request.vm);
     claims.set(name, claimOf(request, live, at));
     return null;

@@ -1,3 +1,4 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import { drainRules, type DrainRules } from '../../api/rules/pool-defaults.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { shouldBeginBy, whyNotBegun } from '../disruption/migration.ts';
@@ -150,16 +151,20 @@ class Drain {
   }
 
   #choose(acts: readonly { vm: VmView; need: Act }[]): void {
-    const { pool, vms, vmiOf, acting, now } = this.#in;
+    const { pool, vms, vmiOf, acting, refusals, now } = this.#in;
     const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
     const closed = this.#closed();
+    const known = new Set(refusals.map(({ uid }) => uid));
+    let places = CAPS.refusedEvacuations - refusals.length - acting.length;
     for (const { vm, need } of acts) {
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (need.needsBudget && budget.most === 0) this.#add(vm, 'Stuck', `waits: ${budget.whyFull()}`);
       else if (need.needsBudget && !budget.admits(vm)) {
         this.#add(vm, 'Budget', `waits: ${budget.format(' or being moved')}`);
         this.#requeue(budget.againAt);
-      } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
+      } else if (!known.has(vmiOf(vm)!.uid) && places-- <= 0)
+        this.#add(vm, 'Waiting', `waits: ${CAPS.refusedEvacuations} others could not be moved`);
+      else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
         if (need.needsBudget) budget.charge(vm);
         const vmi = vmiOf(vm)!;

@@ -31,8 +31,6 @@ const BUDGET_FULL_MS = 2_000;
 /** How long to wait with a VM that another client is about to migrate. */
 const OTHER_MIGRATION_MS = 10_000;
 
-/** They go with every plan, and from run to run: the others are tried again without a delay of their own. */
-const MAX_REFUSALS = 1_000;
 const MAX_MESSAGE_LENGTH = 300;
 
 /**
@@ -44,10 +42,7 @@ export const FORGOTTEN_MS = 600_000;
 /** How long to wait after this many failures in a row, in milliseconds. */
 export const delayAfter = doubling(10_000, 300_000);
 
-/**
- * Returns what is known to be refused after these VMs were tried. If that is too much, the refusals that the API server
- * has repeated for longest are kept: deadlines begin with them.
- */
+/** Returns what is known to be refused after these VMs were tried: no more than there is a place for (`planDrain`). */
 export function refusalsAfter(
   before: readonly RefusedEvacuation[],
   { tried, notMoved }: { tried: readonly string[]; notMoved: readonly NotMoved[] },
@@ -56,9 +51,7 @@ export function refusalsAfter(
   const known = new Map(before.map((refusal) => [refusal.uid, refusal]));
   const names = new Set(tried);
   const others = before.filter(({ vm, notBefore }) => !names.has(vm) && notBefore + FORGOTTEN_MS > now);
-  const all = [...others, ...notMoved.map((one) => refusalOf(one, known.get(one.uid), now))];
-  if (all.length <= MAX_REFUSALS) return all;
-  return all.toSorted((a, b) => (a.since ?? now) - (b.since ?? now)).slice(0, MAX_REFUSALS);
+  return [...others, ...notMoved.map((one) => refusalOf(one, known.get(one.uid), now))];
 }
 
 function refusalOf(

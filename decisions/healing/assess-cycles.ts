@@ -5,7 +5,8 @@ import { rfc3339 } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
-import { memoryOf, withEnd, MESSAGE_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
+import { memoryOf } from './refresh-state.ts';
+import { withEnd, MESSAGE_LENGTH, type Cycle, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
 import { healthOf, isAvailable, availableAt } from './vm-health.ts';
 

@@ -53,6 +53,8 @@ export interface UnhealthyVm extends FoundUnhealthy {
    * time is known.
    */
   failingSince?: number | null;
+  /** Since when it is no longer left alone, in milliseconds since the epoch; null or absent if it was not. */
+  pauseEndedAt?: number | null;
 }
 
 export interface PlannedAttempt {

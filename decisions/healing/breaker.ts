@@ -1,11 +1,10 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { blocksUntil, leavingVms } from '../owners/removal-limit.ts';
 import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 
-/** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
-const MAX_CYCLES = 100;
 const BEGUN_AT_ONCE = 50;
 /**
  * In a small pool a percentage would mean one VM or none, but two that fail at once are not yet a sign of a common
@@ -33,7 +32,7 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
 /** How many more cycles may begin, what holds back the next one, and until when at most. */
 export function healingCapacity(
   view: HealingView,
-  { cycles }: HealingState,
+  { cycles, finished }: HealingState,
 ): { count: number; full: string; requeueAt: number | null } {
   const { pool, vms, vmiOf, rules, burst, now } = view;
   const inCycles = new Set(cycles.map(({ vm }) => vm));
@@ -42,8 +41,12 @@ export function healingCapacity(
     .flatMap((one) => blocksUntil(one, now) ?? []);
   const limits = [
     {
-      count: Math.min(Math.min(burst, MAX_CYCLES) - blockingUntil.length - cycles.length, BEGUN_AT_ONCE),
+      count: Math.min(Math.min(burst, CAPS.healingCycles) - blockingUntil.length - cycles.length, BEGUN_AT_ONCE),
       full: 'others are in progress',
+    },
+    {
+      count: CAPS.healingEnds - new Set([...cycles, ...finished].map(({ vm }) => vm)).size,
+      full: `${CAPS.healingEnds} others were healed or given up lately, or skipped`,
     },
   ];
   if (rules.maxConcurrent !== null)

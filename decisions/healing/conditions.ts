@@ -4,8 +4,7 @@ import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
-
-const CYCLES_KEPT = 100;
+import { leftAloneBy } from './refresh-state.ts';
 
 /** The parts of a plan that the pool's status shows. */
 export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
@@ -52,15 +51,15 @@ export function fullStatus({ healing, ...status }: CompactStatus, report: Healin
 }
 
 /** The healing status: enough for another run of the workflow to resume from. */
-export const healingStatus = ({
-  state: { paused, cycles, finished, handledRequests },
-  notReplaced,
-  notListed,
-}: HealingReport): HealingStatus => ({
-  ...(paused === undefined ? {} : { paused }),
-  cycles: cycles.slice(0, CYCLES_KEPT).map(({ run: _run, skipped: _skipped, ...cycle }) => cycle),
-  finished,
-  ...(notReplaced.length === 0 ? {} : { notReplaced }),
-  ...(notListed === 0 ? {} : { notListed }),
-  ...(handledRequests === undefined ? {} : { handledRequests }),
-});
+export function healingStatus({ state, notReplaced, notListed }: HealingReport): HealingStatus {
+  const { paused, cycles, finished, handledRequests } = state;
+  return {
+    ...(paused === undefined ? {} : { paused }),
+    cycles: cycles.map(({ run: _run, skipped: _skipped, ...cycle }) => cycle),
+    finished,
+    ...(notReplaced.length === 0 ? {} : { notReplaced }),
+    ...(notListed === 0 ? {} : { notListed }),
+    ...leftAloneBy(state),
+    ...(handledRequests === undefined ? {} : { handledRequests }),
+  };
+}

@@ -2,7 +2,8 @@ import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import type { VmView } from '../views/vm.ts';
 import type { PlannedAttempt } from './attempt.ts';
-import { memoryOf, type Cycle, type HealingState, type HealingMode, type HealthMemory } from './state.ts';
+import { memoryOf, type HealthMemory } from './refresh-state.ts';
+import type { Cycle, HealingState, HealingMode } from './state.ts';
 import { attemptRules, mayHaveData, type HealingView } from './view.ts';
 
 /** An attempt that has made no progress for this long, although nothing holds it up, is begun again. */
@@ -43,7 +44,7 @@ function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | un
 
 function attemptOf(
   view: HealingView,
-  { earlyExits, failingSince }: HealthMemory,
+  memory: HealthMemory,
   { vm: name, uid, attempt, message, startedAt, nextAt, run, skipDelay = false, onSameDisks = 0 }: Cycle,
   vm: VmView | undefined,
 ): PlannedAttempt {
@@ -55,8 +56,7 @@ function attemptOf(
       message,
       rules: attemptRules(view.rules),
       mayHaveData: vm === undefined || mayHaveData(view, vm),
-      earlyExits,
-      failingSince,
+      ...memory,
     },
     startedAt,
     ...(nextAt === undefined ? {} : { removed: { nextAt, keptDisks: onSameDisks > 0 } }),

@@ -9,7 +9,8 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundUnhealthy } from './attempt.ts';
 import { healingBackoffMs } from './backoff.ts';
-import { remembered, memoryOf, MESSAGE_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
+import { memoryOf } from './refresh-state.ts';
+import { remembered, MESSAGE_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 import { healthOf } from './vm-health.ts';
 

@@ -11,16 +11,8 @@ import { dueAttempts } from './due-attempts.ts';
 import { modeEvent, type HealingEvent } from './events.ts';
 import { findUnhealthy, type NotReplaced } from './find-unhealthy.ts';
 import { neverRan, startToRecord } from './never-ran.ts';
-import { refreshState } from './refresh-state.ts';
-import {
-  carried,
-  isFinal,
-  newCycle,
-  withBegun,
-  type FinishedCycle,
-  type HealingState,
-  type HealingMode,
-} from './state.ts';
+import { carried, refreshState } from './refresh-state.ts';
+import { isFinal, newCycle, withBegun, type FinishedCycle, type HealingState, type HealingMode } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
 import { availableAt, isAvailable } from './vm-health.ts';
 

@@ -1,6 +1,7 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import { isExempt } from '../health/excused.ts';
-import { rfc3339 } from '../lib/time.ts';
+import { rfc3339, timeOf } from '../lib/time.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type Failing,
   type FinishedCycle,
   type HealingState,
+  type LeftAlone,
   type VmiPause,
 } from './state.ts';
 import type { HealingView } from './view.ts';
@@ -48,7 +50,7 @@ export function refreshState(view: HealingView): HealingState {
       finished.push(isWell ? { ...one, end: 'Healed', message: 'it runs well again', at: rfc3339(now) } : one);
     } else if (expiresAt(Date.parse(one.at), rules.backoff) > now) finished.push(one);
   }
-  return { ...state, finished, earlyExits, failing, vmiPauses };
+  return { ...withLeftAlone(state, vms, now), finished, earlyExits, failing, vmiPauses };
 }
 
 /**
@@ -80,4 +82,79 @@ function earlyExitsOf(
     ends = { vmUid: vm.uid, count, vmis: endedAt === ends.endedAt ? [...ends.vmis, uid] : [uid], endedAt };
   }
   return ends;
+}
+
+/**
+ * The state handed to the next turn. If many VMs fail, it holds only the VMs that are closest to being replaced;
+ * workers remember the others. For pauses that it has no place for, one time counts for all VMs.
+ */
+export function carried(state: HealingState): HealingState {
+  const { earlyExits, failing, vmiPauses } = state;
+  const paused = few(vmiPauses, CAPS.vmiPauses, (a, b) => endOf(b) - endOf(a));
+  return {
+    ...state,
+    earlyExits: few(earlyExits, CAPS.vmsWatched, (a, b) => b.count - a.count),
+    failing: few(failing, CAPS.vmsWatched, (a, b) => a.since - b.since),
+    vmiPauses: paused,
+    ...leftAloneBy(state, new Set(paused)),
+  };
+}
+
+/** Returns the time that counts for the VMs that were left alone, without those that are `known`. */
+export function leftAloneBy(
+  { vmiPauses, leftAlone }: Pick<HealingState, 'vmiPauses' | 'leftAlone'>,
+  known: ReadonlySet<VmiPause> = new Set(),
+): { leftAlone?: LeftAlone } {
+  const unknown = vmiPauses.filter((one) => !known.has(one)).map(endOf);
+  const ends = [...unknown, ...(leftAlone === undefined ? [] : [Date.parse(leftAlone.endedAt ?? '') || LASTS])];
+  if (ends.length === 0) return {};
+  const last = Math.max(...ends);
+  return { leftAlone: last === LASTS ? {} : { endedAt: rfc3339(last) } };
+}
+
+/** Notes that what lasted when the last plan was made may be over, and forgets what counts for no VM any more. */
+function withLeftAlone(
+  { leftAlone, ...state }: HealingState,
+  vms: readonly Pick<VmView, 'notReadySince'>[],
+  now: number,
+): HealingState {
+  if (leftAlone === undefined) return state;
+  const until = timeOf(leftAlone.endedAt) ?? now;
+  const counts = vms.some(({ notReadySince: since }) => since !== null && since < until);
+  return counts ? { ...state, leftAlone: { endedAt: rfc3339(until) } } : state;
+}
+
+const LASTS = Number.MAX_SAFE_INTEGER;
+const endOf = ({ endedAt }: VmiPause): number => endedAt ?? LASTS;
+
+/** The first entries in the order `first`, sorted by UID so that the result is deterministic. */
+const few = <T extends { vmUid: string }>(all: readonly T[], most: number, first: (a: T, b: T) => number): T[] =>
+  all
+    .toSorted((a, b) => first(a, b) || byVmUid(a, b))
+    .slice(0, most)
+    .toSorted(byVmUid);
+
+const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid < b.vmUid ? -1 : 1);
+
+/** What is known of a VM's health beyond what the VM and its VMI say, as `healthOf` takes it. */
+export interface HealthMemory {
+  earlyExits: number;
+  failingSince: number | null;
+  pauseEndedAt: number | null;
+}
+
+export function memoryOf({
+  earlyExits,
+  failing,
+  vmiPauses,
+  leftAlone,
+}: HealingState): (vm: { uid: string }) => HealthMemory {
+  const ends = new Map(earlyExits.map(({ vmUid, count }) => [vmUid, count]));
+  const since = new Map(failing.map((one) => [one.vmUid, one.since]));
+  const pauses = new Map(vmiPauses.map(({ vmUid, endedAt }) => [vmUid, endedAt]));
+  return ({ uid }) => ({
+    earlyExits: ends.get(uid) ?? 0,
+    failingSince: since.get(uid) ?? null,
+    pauseEndedAt: pauses.get(uid) ?? timeOf(leftAlone?.endedAt),
+  });
 }

@@ -1,3 +1,4 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
 import { rfc3339 } from '../lib/time.ts';
 import type { AttemptEnd, AttemptId, FoundUnhealthy, PlannedAttempt, Removed } from './attempt.ts';
@@ -50,7 +51,10 @@ export interface VmiPause {
   endedAt: number | null;
 }
 
-/** What a pool's workflow knows of its healing. */
+/** The same of VMs that are not known by name, for which it counts as for all of the pool. */
+export type LeftAlone = NonNullable<HealingStatus['leftAlone']>;
+
+/** What a pool's workflow knows of its healing; `leftAlone`: of the VMs that `vmiPauses` has no place for. */
 export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplaced' | 'notListed'> {
   cycles: Cycle[];
   earlyExits: EarlyExits[];
@@ -85,13 +89,11 @@ export const carriedOver = (state: HealingState): HealingState => ({
   ),
 });
 
-const FINISHED_KEPT = 100;
 /**
  * A pool's workflow carries its state from turn to turn, so that must stay small, whatever KubeVirt says and however
  * many VMs there are.
  */
 export const MESSAGE_LENGTH = 128;
-const VMS_CARRIED = 50;
 
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
@@ -214,66 +216,11 @@ export function skippedSince(
 export const isGivenUp = ({ finished }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
   finished.some((one) => one.vm === name && one.uid === uid && isFinal(one));
 
-/**
- * Keeps the newest ended cycle of each VM. If there are too many, drops those first that are not final: they only
- * lengthen a delay.
- */
-export function remembered(finished: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] {
-  const all = [
-    ...finished.filter(({ vm }) => vm !== newest.vm),
-    { ...newest, message: newest.message.slice(0, MESSAGE_LENGTH) },
-  ];
-  while (all.length > FINISHED_KEPT)
-    all.splice(
-      Math.max(
-        all.findIndex((one) => !isFinal(one)),
-        0,
-      ),
-      1,
-    );
-  return all;
-}
-
-/**
- * The state handed to the next turn. If many VMs fail, it holds only the VMs that are closest to being replaced;
- * workers remember the others.
- */
-export function carried(state: HealingState): HealingState {
-  const { earlyExits, failing, vmiPauses } = state;
-  return {
-    ...state,
-    earlyExits: few(earlyExits, (a, b) => b.count - a.count),
-    failing: few(failing, (a, b) => a.since - b.since),
-    vmiPauses: few(vmiPauses, () => 0),
-  };
-}
-
-/** The first VMS_CARRIED entries in the order `first`, sorted by UID so that the result is deterministic. */
-const few = <T extends { vmUid: string }>(all: readonly T[], first: (a: T, b: T) => number): T[] =>
-  all
-    .toSorted((a, b) => first(a, b) || byVmUid(a, b))
-    .slice(0, VMS_CARRIED)
-    .toSorted(byVmUid);
-
-const byVmUid = (a: { vmUid: string }, b: { vmUid: string }): number => (a.vmUid < b.vmUid ? -1 : 1);
-
-/** What is known of a VM's health beyond what the VM and its VMI say, as `healthOf` takes it. */
-export interface HealthMemory {
-  earlyExits: number;
-  failingSince: number | null;
-  pauseEndedAt: number | null;
-}
-
-export function memoryOf({ earlyExits, failing, vmiPauses }: HealingState): (vm: { uid: string }) => HealthMemory {
-  const ends = new Map(earlyExits.map(({ vmUid, count }) => [vmUid, count]));
-  const since = new Map(failing.map((one) => [one.vmUid, one.since]));
-  const pauses = new Map(vmiPauses.map(({ vmUid, endedAt }) => [vmUid, endedAt]));
-  return ({ uid }) => ({
-    earlyExits: ends.get(uid) ?? 0,
-    failingSince: since.get(uid) ?? null,
-    pauseEndedAt: pauses.get(uid) ?? null,
-  });
-}
+/** Keeps the newest ended cycle of each VM: none begins that would not find a place here (`healingCapacity`). */
+export const remembered = (finished: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] => [
+  ...finished.filter(({ vm }) => vm !== newest.vm),
+  { ...newest, message: newest.message.slice(0, MESSAGE_LENGTH) },
+];
 
 /** What attempts have told a pool's healing, as plain data. */
 export type HealingSignal =
@@ -291,3 +238,7 @@ export function withHealingSignal(state: HealingState, signal: HealingSignal): H
       return withLostAttempt(state, signal.id, signal.run);
   }
 }
+
+/** Returns what was told, with one more. What is lost is told again by attempts that are begun again. */
+export const withTold = (told: readonly HealingSignal[], signal: HealingSignal): HealingSignal[] =>
+  [...told.filter(({ kind, id }) => kind !== signal.kind || !isOf(id, signal.id)), signal].slice(-CAPS.signals);

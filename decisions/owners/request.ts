@@ -1,3 +1,4 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { HandledRequest } from '../../api/pool/pool.ts';
 import { parsedObject } from '../lib/json.ts';
 import { Unreadable, type Reader } from '../lib/payload-reader.ts';
@@ -37,7 +38,6 @@ export type Answer = Pick<HandledRequest, 'outcome' | 'message'>;
 export type Annotations = Readonly<Record<string, string>>;
 
 /** Limits of the status. A request among the answers that it keeps is not handled again. */
-const KEPT = 10;
 const BY_LENGTH = 256;
 const REASON_LENGTH = 1024;
 const MESSAGE_LENGTH = 1024;
@@ -136,7 +136,7 @@ export function withAnswer(
   const answer = { outcome, message: message.slice(0, MESSAGE_LENGTH).toWellFormed() };
   const given = { ...(reason === undefined ? {} : { reason }), ...(vms === undefined ? {} : { vms }) };
   const newest = { id, digest, action, by, at, ...given, ...answer };
-  return [...handled, newest].slice(-KEPT);
+  return [...handled, newest].slice(-CAPS.handledRequests);
 }
 
 export const answerTo = (digest: string, handled: readonly HandledRequest[] = []): HandledRequest | undefined =>

@@ -10,7 +10,7 @@ import { reservedNames } from './reserved-names.ts';
 import { standbyNeed, standbyTarget } from './standby-need.ts';
 import type { RolloutContext } from './state/context.ts';
 import type { DeferredVm } from './state/deferred.ts';
-import { hasFailed } from './state/state.ts';
+import { failedIn } from './state/state.ts';
 
 /** A VM, and what an update would do to it. */
 export interface Candidate extends Omit<Extract<UpdateNeed, { need: 'act' }>, 'need'> {
@@ -45,6 +45,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const inProgress = new Set([...reserved, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
   const givenBack = deferredVms(context, target);
+  const hasFailed = failedIn(state);
   for (const vm of unlabelledIn(context)) {
     needs.later++;
     addReason('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
@@ -67,7 +68,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       needs.later++;
       if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
       addReason('Vms', vm, need.message);
-    } else if (hasFailed(state, vm)) {
+    } else if (hasFailed(vm)) {
       needs.excluded++;
       needs.failed++;
       addReason('Left', vm, 'it has failed in this rollout');

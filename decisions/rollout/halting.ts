@@ -1,7 +1,8 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { seenOf, subjectOf, verdictOf, whyFailed } from './checks/check.ts';
 import type { RolloutContext } from './state/context.ts';
-import { failuresThatCount, halted } from './state/state.ts';
+import { failuresThatCount, halted, isFull } from './state/state.ts';
 
 /** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
 export function haltForFailures(context: RolloutContext, state: RolloutStatus): RolloutStatus {
@@ -18,12 +19,16 @@ export function haltForFailures(context: RolloutContext, state: RolloutStatus): 
   const failures = failuresThatCount(state);
   // A completed rollout is not judged by rules that may have changed since.
   if (state.completedAt !== undefined) return state;
-  if (failures.length <= maxFailures || onFailure === 'Continue') return state;
-  const { vm, message } = failures.at(-1)!;
+  const isTooMany = failures.length > maxFailures && onFailure !== 'Continue';
+  if (!isTooMany && !isFull(state)) return state;
+  const { vm, message } = (isTooMany ? failures : state.failures).at(-1)!;
   const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
-  const summary = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${message}`.slice(0, 1024);
+  const limit = isTooMany
+    ? `${failed} failed, and maxFailures allows ${maxFailures}`
+    : `${CAPS.failures} VMs or more failed, and no rollout continues with so many`;
+  const summary = `${limit}; the last: ${vm}: ${message}`.slice(0, 1024);
   if (isUndo) return halted(state, 'UndoFailed', { by: 'drover', reason: summary }, now);
-  return state.halted === undefined ? ended(context, state, onFailure, summary) : state;
+  return state.halted === undefined ? ended(context, state, isTooMany ? onFailure : 'Pause', summary) : state;
 }
 
 /** Halts the rollout, or undoes it, once the check of the step that it waits at has failed. */

@@ -15,7 +15,7 @@ import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
 import { withRegressions } from './regression.ts';
 import { RolloutContext, type RolloutInput } from './state/context.ts';
 import { withRolloutRequest } from './state/rollout-request.ts';
-import { newRolloutState, failuresThatCount, hasFailed, isGoingBack } from './state/state.ts';
+import { newRolloutState, failedIn, failuresThatCount, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
 import { ON_RECORD_MS, stepProgress } from './steps.ts';
 import { withSurgeFailures } from './surge/failures.ts';
@@ -202,8 +202,9 @@ function openFailuresOf(
 ): RolloutStatus['failures'] {
   const isWell = (vm: VmView): boolean => context.isOf(vm, revision) && !isDown(vm, context.input.vmiOf(vm));
   const members = [...context.standby, ...context.active];
-  const failed = members.filter((vm) => hasFailed(state, vm) && !isWell(vm)).map(({ name }) => name);
-  return state.failures.filter(({ vm }) => failed.includes(vm));
+  const hasFailed = failedIn(state);
+  const failed = new Set(members.filter((vm) => hasFailed(vm) && !isWell(vm)).map(({ name }) => name));
+  return state.failures.filter(({ vm }) => failed.has(vm));
 }
 
 /** Returns the revision of new VMs: the newest once a VM has come up with it, until then the last such revision. */

@@ -1,5 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { pausedBySignal, unpaused, withFailures, type RequestedAct } from './state/state.ts';
+import { joined, pausedBySignal, unpaused, withFailures, type RequestedAct } from './state/state.ts';
 
 /** What signals of users and of batches have told a rollout, as plain data. `at` is RFC 3339. */
 export type RolloutSignal =
@@ -20,4 +20,14 @@ export function withSignal(rollout: RolloutStatus, signal: RolloutSignal): Rollo
     case 'fail':
       return withFailures(rollout, signal.revision, signal.failures);
   }
+}
+
+/** Returns what was told, with one more: the last pause or resume counts, and each failure. */
+export function withTold(told: readonly RolloutSignal[], signal: RolloutSignal): RolloutSignal[] {
+  const isSame = (one: RolloutSignal): boolean =>
+    signal.kind === 'fail' ? one.kind === 'fail' && one.revision === signal.revision : one.kind !== 'fail';
+  const before = told.findLast(isSame);
+  const failures = before?.kind === 'fail' ? before.failures : [];
+  const one = signal.kind === 'fail' ? { ...signal, failures: joined(failures, signal.failures) } : signal;
+  return [...told.filter((other) => !isSame(other)), one];
 }

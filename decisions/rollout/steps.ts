@@ -8,7 +8,7 @@ import type { RolloutNeeds } from './candidates.ts';
 import { checkRules, formatCheck, nextLookAt, seenOf, subjectOf, verdictOf } from './checks/check.ts';
 import type { VmsInProgress } from './in-progress.ts';
 import type { RolloutContext } from './state/context.ts';
-import { hasFailed, promoted } from './state/state.ts';
+import { failedIn, promoted } from './state/state.ts';
 
 /** A status is written within that time. */
 export const ON_RECORD_MS = 1_000;
@@ -184,7 +184,8 @@ function unreached(state: RolloutStatus): RolloutStatus {
  * crashes at its step. So does a VM that its owner stops: no other takes its place before the step is passed. Only a VM
  * that has failed and is down is made up for.
  */
-const towards = (context: RolloutContext, state: RolloutStatus, target: RolloutTarget): VmView[] =>
-  context.active.filter(
-    (vm) => vm.revision === target.revision && !(hasFailed(state, vm) && isDown(vm, context.input.vmiOf(vm))),
-  );
+function towards(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): VmView[] {
+  const hasFailed = failedIn(state);
+  const isGivenUp = (vm: VmView): boolean => hasFailed(vm) && isDown(vm, context.input.vmiOf(vm));
+  return context.active.filter((vm) => vm.revision === target.revision && !isGivenUp(vm));
+}

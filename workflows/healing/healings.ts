@@ -18,6 +18,7 @@ import type { HealingEvent } from '../../decisions/healing/events.ts';
 import {
   carriedOver,
   withHealingSignal,
+  withTold,
   type HealingSignal,
   type HealingState,
 } from '../../decisions/healing/state.ts';
@@ -67,7 +68,7 @@ export class Healings {
   constructor(options: HealingsOptions) {
     this.#options = options;
     this.state = options.state === null ? null : carriedOver(options.state);
-    this.#signals = new PendingSignals(options.signals);
+    this.#signals = new PendingSignals(withTold, options.signals);
     onSignal(attemptWaiting, 'Internal: an unhealthy VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#receive({ kind: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );

@@ -21,7 +21,7 @@ import { runDetails } from '../runs/details.ts';
 import { CHECKING, Run } from '../runs/run.ts';
 import { awaitDetails, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
-import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
+import { begun, isFullOf, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
 export interface MachineTypeTransitionInput extends TransitionRunInput {
   /** What a run hands to the next when its history has grown long. */
@@ -39,8 +39,6 @@ const { preflightTransition } = proxyActivities<MachineTypeActivities>(CHECKING)
 const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearTransitionLabels } =
   proxyActivities<MachineTypeActivities>(untilDone);
 
-/** More failures than this end the transition: its report and its state would grow without bounds. */
-const MAX_FAILURES = 1_000;
 const MAX_CHANGED_LISTED = 100;
 
 /**
@@ -117,7 +115,7 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   protected isTripped(): boolean {
-    return this.#mayFail() < 0 || this.#state.failed.length > MAX_FAILURES;
+    return this.#mayFail() < 0 || isFullOf(this.#state.failed);
   }
 
   /** How many more VMs may fail in their restarts that were ready before. */

@@ -1,3 +1,4 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
@@ -29,6 +30,9 @@ export interface TransitionState extends RunState, Pick<TransitionProgress, (typ
   /** How many calls of the activity that restarts VMs have told what they did. */
   turn: number;
 }
+
+/** Reports whether no more failures are remembered: so many end the transition. */
+export const isFullOf = (failed: readonly FailedVm[]): boolean => failed.length > CAPS.transitionFailures;
 
 /** Returns the state of a transition that begins. */
 export const begun = (): TransitionState => ({

@@ -1,4 +1,5 @@
 import type { Refused } from '../../activities/owners/done.ts';
+import { CAPS } from '../../api/lib/caps.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import {
   operationOf,
@@ -31,7 +32,6 @@ export interface FailureBackoffState {
 }
 
 const ERRORS_KEPT = 10;
-const REFUSED_KEPT = 250;
 
 const none = (): Failures => ({ failure: null, inARow: 0, retryAt: null, refused: [], isOfOnes: false });
 const nothing = (): FailureBackoffState => ({ byReason: {}, recentErrors: [] });
@@ -72,8 +72,11 @@ export class FailureBackoff {
     const wasGeneral = isOfAll(failures);
     // VMs that were refused before say nothing about the others.
     const areKnown = names.length > 0 && names.every((name) => before.includes(name));
-    failures.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
-    failures.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
+    const refused = [...before.filter((name) => !names.includes(name)), ...names];
+    const isOfFew = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
+    // A list that is full may have forgotten some, which would be tried as if they had not been refused.
+    failures.isOfOnes = isOfFew && refused.length < CAPS.refusedNames;
+    failures.refused = refused.slice(-CAPS.refusedNames);
     if (reason === 'FailedCreate') this.#hasSucceeded = false;
     const now = Date.now();
     this.recordError(reason, message);

@@ -1,5 +1,5 @@
-/** More than users and batches tell a pool while no plan can be made for it: older ones are dropped. */
-const MAX_SIGNALS = 250;
+/** Returns what was told, with one more that takes the place of what it makes needless: so they stay few. */
+type Fold<Ask> = (told: readonly Ask[], ask: Ask) => Ask[];
 
 /**
  * What a workflow was told, and which of that no plan knows of yet. What was told before a plan was requested is part
@@ -8,22 +8,23 @@ const MAX_SIGNALS = 250;
  */
 export class PendingSignals<Ask> {
   #received: Ask[];
+  readonly #fold: Fold<Ask>;
   /** How many of these the plan in progress knows of. */
   #known = 0;
 
-  constructor(received: readonly Ask[] = []) {
+  constructor(fold: Fold<Ask>, received: readonly Ask[] = []) {
+    this.#fold = fold;
     this.#received = [...received];
   }
 
   add(signal: Ask): void {
-    this.#received.push(signal);
-    const surplus = Math.max(this.#received.length - MAX_SIGNALS, 0);
-    this.#received.splice(0, surplus);
-    this.#known = Math.max(this.#known - surplus, 0);
+    const unknown = this.#received.splice(this.#known);
+    this.#received.push(...this.#fold(unknown, signal));
   }
 
   /** Called when a plan is requested. `hasState`: whether the state that it is given has what was told so far. */
   requested(hasState: boolean): void {
+    this.#received = this.#received.reduce<Ask[]>(this.#fold, []);
     this.#known = hasState ? this.#received.length : 0;
   }
 

@@ -15,7 +15,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/batch.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { withSignal, type RolloutSignal } from '../../decisions/rollout/signals.ts';
+import { withSignal, withTold, type RolloutSignal } from '../../decisions/rollout/signals.ts';
 import { deferredAfter, stillDeferred, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { Journal } from '../history/journal.ts';
 import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
@@ -72,7 +72,7 @@ export class Rollouts {
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
-    this.#signals = new PendingSignals(this.state.signals);
+    this.#signals = new PendingSignals(withTold, this.state.signals);
     this.#records = new BatchRecords(options.ref, options.journal);
     const accept = (signal: RolloutSignal, request: RequestPayload): void => {
       options.journal.recordRequest(signal.kind, request);
@@ -214,10 +214,13 @@ export class Rollouts {
     if (batch !== undefined) this.#records.settle(batch, outcomes);
     if (goesOn && batch !== undefined) this.#hear(batch, outcomes);
     else this.#forget(n);
-    if (batch !== undefined) state.deferred = deferredAfter(state.deferred, { ...batch, outcomes }, Date.now());
     if (outcomes.some(({ end }) => end === 'Deferred'))
       this.#putOff(!goesOn && outcomes.every(({ end }) => end === 'Deferred'));
     else state.deferrals = 0;
+    if (batch !== undefined) {
+      const { deferred, notBefore } = deferredAfter(state.deferred, { ...batch, outcomes }, Date.now());
+      Object.assign(state, { deferred, notBefore: Math.max(state.notBefore, notBefore) });
+    }
     if (batch !== undefined && batch.superseded !== true) {
       const at = now();
       const failures = outcomes

@@ -1,8 +1,6 @@
+import { CAPS } from '../../../api/lib/caps.ts';
 import { identityKey, type Identity } from '../../../api/owner-references.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-
-/** How many VMIs are kept for each VM: the newest. */
-const KEPT = 20;
 
 /**
  * VMIs that ran and then failed, as last seen. KubeVirt deletes such a VMI at once and starts the next, so a later look
@@ -24,7 +22,7 @@ export class FailedVmis {
     if (vmi.runningSince === null) return false;
     const known = this.#byVm.get(vm) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
-    this.#byVm.set(vm, [...known, { ...vmi, endedAt: vmi.endedAt ?? now }].slice(-KEPT));
+    this.#byVm.set(vm, [...known, { ...vmi, endedAt: vmi.endedAt ?? now }].slice(-CAPS.failedVmis));
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { CAPS } from '../../../api/lib/caps.ts';
 import { backoffMs } from '../../lib/backoff.ts';
 import type { Batch, UpdateOutcome } from '../../owners/batch.ts';
 
@@ -15,16 +16,20 @@ export interface DeferredVm {
   corrected?: true;
 }
 
-/** Goes with every plan: the others are tried again without a delay of their own. */
-const MAX_DEFERRED = 1_000;
-
 /** For how long a correction is remembered: another client that takes it back does so within moments. */
 const REMEMBERED_MS = 5 * 60_000;
 
 type Ended = Pick<Batch, 'revision' | 'vms'> & { outcomes: readonly UpdateOutcome[] };
 
-/** Returns the VMs that are deferred after a batch to `revision` has ended so. `now`: milliseconds since the epoch. */
-export function deferredAfter(before: readonly DeferredVm[], { revision, vms, outcomes }: Ended, now: number) {
+/**
+ * Returns the VMs that are deferred after a batch to `revision` has ended so. If they are too many to be remembered, no
+ * batch begins before `notBefore`: it is not known which VMs must wait. Times are milliseconds since the epoch.
+ */
+export function deferredAfter(
+  before: readonly DeferredVm[],
+  { revision, vms, outcomes }: Ended,
+  now: number,
+): { deferred: DeferredVm[]; notBefore: number } {
   const known = new Map(
     stillDeferred(before, now).flatMap((one) => (one.revision === revision ? [[one.vm, one] as const] : [])),
   );
@@ -37,7 +42,10 @@ export function deferredAfter(before: readonly DeferredVm[], { revision, vms, ou
     else if (end === 'Updated' && corrected.has(vm))
       known.set(vm, { ...next, corrected: true, message: `${RESTORED} ${tries === 1 ? 'once' : `${tries} times`}` });
   }
-  return [...known.values()].slice(-MAX_DEFERRED);
+  const all = [...known.values()];
+  if (all.length <= CAPS.deferred) return { deferred: all, notBefore: 0 };
+  const deferred = all.toSorted((a, b) => b.tries - a.tries).slice(0, CAPS.deferred);
+  return { deferred, notBefore: Math.max(...all.map(({ notBefore }) => notBefore)) };
 }
 
 const RESTORED = 'something else changes back what drover corrects in it, which it has done';

@@ -5,7 +5,7 @@ import { isExcused } from '../../health/excused.ts';
 import { byNumber } from '../../lib/names.ts';
 import type { VmView } from '../../views/vm.ts';
 import type { RolloutContext } from './context.ts';
-import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state.ts';
+import { failedIn, isGoingBack, isUnderWay, withFailures } from './state.ts';
 
 interface Judged<Vm extends VmView> {
   vms: readonly Vm[];
@@ -31,10 +31,11 @@ export function withOverdue<Vm extends VmView>(
   const { vmiOf, busy, now } = context.input;
   const revision = isGoingBack(state) ? context.current : context.newest;
   const seconds = context.spec.rollout.progressDeadlineSeconds;
+  const hasFailed = failedIn(state);
   const failures: RolloutStatus['failures'] = [];
   for (const vm of vms) {
     const vmi = vmiOf(vm);
-    if (!isDown(vm, vmi) || isExcused(vm, vmi) || busy.has(vm.name) || hasFailed(state, vm)) continue;
+    if (!isDown(vm, vmi) || isExcused(vm, vmi) || busy.has(vm.name) || hasFailed(vm)) continue;
     const since = downSince(vm, revision);
     if (since === null) continue;
     const failsAt = Math.max(since + seconds * 1000, shutsDownUntil(vmi) ?? 0);

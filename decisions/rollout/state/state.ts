@@ -1,3 +1,4 @@
+import { CAPS } from '../../../api/lib/caps.ts';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../views/vm.ts';
 
@@ -7,10 +8,10 @@ export interface RequestedAct {
   reason?: unknown;
 }
 
-const FAILURES_KEPT = 100;
-/** Limits of the pool's status. */
+/** Limits of the pool's status. `SHORT_LENGTH`: of the older failures of many. */
 const BY_LENGTH = 256;
 const MESSAGE_LENGTH = 1024;
+const SHORT_LENGTH = 60;
 
 /** Who acted, when and why, cut to the limits of the status. `at` is RFC 3339. */
 export const actOf = ({ by, reason }: RequestedAct, at: string): NonNullable<RolloutStatus['paused']> => ({
@@ -87,16 +88,26 @@ export function withFailures(
 ): RolloutStatus {
   const isUndo = state.halted?.kind === 'Undoing';
   if ((revision === state.revision) === isUndo) return state;
-  const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
   const added = isUndo ? failures.map((failure) => onTheWayBack(failure, state)) : failures;
-  return { ...state, failures: [...others, ...added].slice(-FAILURES_KEPT) };
+  return { ...state, failures: joined(state.failures, added) };
 }
 
-/** A VM that the rollout brought down was not down by itself; both failures are reported. */
+/** Adds failures: each VM is there once, the newest last, and of older ones only so much as tells which they are. */
+export function joined(before: readonly Failure[], added: readonly Failure[]): Failure[] {
+  const names = new Set(added.map(({ vm }) => vm));
+  const all = [...before.filter(({ vm }) => !names.has(vm)), ...added].slice(-CAPS.failures);
+  const older = Math.max(all.length - CAPS.failureMessages, 0);
+  return all.map((one, index) => (index < older ? { ...one, message: one.message.slice(0, SHORT_LENGTH) } : one));
+}
+
+/**
+ * A VM that the rollout brought down was not down by itself; both failures are reported. Once the list is full, it may
+ * no longer tell which VMs these are.
+ */
 function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
   const before = failures.find(({ vm }) => vm === failure.vm);
-  if (before === undefined) return failure;
   const { wasDown: _wasDown, ...rest } = failure;
+  if (before === undefined) return failures.length < CAPS.failures ? failure : rest;
   const message = `${before.message}; and on the way back: ${failure.message}`.slice(0, MESSAGE_LENGTH);
   return { ...rest, message, ...(before.wasDown === undefined ? {} : { wasDown: before.wasDown }) };
 }
@@ -126,6 +137,11 @@ export function failuresOfThisWay(state: RolloutStatus): Failure[] {
   return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));
 }
 
-/** Reports whether this VM has failed in this rollout: a later VM of the same name has not. */
-export const hasFailed = (state: RolloutStatus, { name, createdAt }: Pick<VmView, 'name' | 'createdAt'>): boolean =>
-  failuresOfThisWay(state).some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));
+/** Reports whether so many VMs have failed that it is not known for certain which. */
+export const isFull = (state: RolloutStatus): boolean => failuresOfThisWay(state).length >= CAPS.failures;
+
+/** Returns which VMs have failed in this rollout: a later VM of the same name has not. */
+export function failedIn(state: RolloutStatus): (vm: Pick<VmView, 'name' | 'createdAt'>) => boolean {
+  const failedAt = new Map(failuresOfThisWay(state).map(({ vm, at }) => [vm, Date.parse(at)]));
+  return ({ name, createdAt }) => createdAt <= (failedAt.get(name) ?? -Infinity);
+}

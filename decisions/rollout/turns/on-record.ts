@@ -4,7 +4,7 @@ import { isActive, isDown, type VmiOf } from '../../health/availability.ts';
 import type { Batch } from '../../owners/batch.ts';
 import type { StoredPool } from '../../views/pool.ts';
 import { isRegular, type VmView } from '../../views/vm.ts';
-import { hasFailed } from '../state/state.ts';
+import { failedIn } from '../state/state.ts';
 
 export const STEP_IS_FULL = 'the status of its pool does not say that the step of the rollout is passed';
 
@@ -45,9 +45,9 @@ export function remainingToStep({ pool, vms, vmiOf, revision, rollout, onTheirWa
   const known = state?.revision === rollout ? state : undefined;
   const step = rules.steps[known?.step ?? 0];
   if (step === undefined) return null;
+  const hasFailed = known === undefined ? () => false : failedIn(known);
   const isUpdated = (vm: VmView): boolean =>
-    onTheirWay.has(vm.name) ||
-    (vm.revision === revision && !(known !== undefined && hasFailed(known, vm) && isDown(vm, vmiOf(vm))));
+    onTheirWay.has(vm.name) || (vm.revision === revision && !(hasFailed(vm) && isDown(vm, vmiOf(vm))));
   const updated = vms().filter((vm) => isRegular(vm) && isActive(vm) && isUpdated(vm)).length;
   return countOf(step.to, pool.spec.replicas, 1) - updated;
 }

@@ -54,6 +54,22 @@ const states = ({ statuses }: DrainPlan): Record<string, string> =>
 
 const condition = (given: Given) => drainingCondition(plan(given).statuses)[0];
 
+const refusedMove = (vm: string, uid: string) => ({ vm, uid, message: 'no', since: NOW, times: 1, notBefore: NOW });
+const refusedMoves = (count: number) => Array.from({ length: count }, (_, n) => refusedMove(`other-${n}`, `uid-${n}`));
+
+test('no more VMs are tried than can be remembered if they are refused', () => {
+  const spec = { maxUnavailable: 6 };
+  const known = refusedMove('web-6', 'vmi-of-uid-of-web-6');
+  expect(begun(plan({ spec, refusals: [...refusedMoves(997), known] }))).toEqual(['web-6', 'web-1', 'web-2']);
+  expect(begun(plan({ spec, refusals: [...refusedMoves(997), known], acting: ['other-1', 'other-2'] }))).toEqual([
+    'web-6',
+  ]);
+  expect(plan({ spec, refusals: refusedMoves(1_000) }).statuses[0]).toMatchObject({
+    state: 'Waiting',
+    message: 'waits: 1000 others could not be moved',
+  });
+});
+
 test('the status of a VM whose move was refused stays the same while the next attempt begins and runs', () => {
   const web1 = { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', since: NOW, times: 2 };
   const refusals = [{ ...web1, message: 'forbidden', notBefore: NOW + 10_000 }];

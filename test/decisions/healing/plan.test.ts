@@ -4,10 +4,11 @@ import type { Autohealing, PoolSpec, PoolStatus } from '../../../api/pool/pool.t
 import type { AttemptEnd } from '../../../decisions/healing/attempt.ts';
 import { compactStatus, fullStatus } from '../../../decisions/healing/conditions.ts';
 import type { VmiHistory } from '../../../decisions/healing/never-ran.ts';
+import { carried } from '../../../decisions/healing/refresh-state.ts';
 import {
-  carried,
   reservedByHealing,
   noHealing,
+  stateFrom,
   withHealingSignal,
   type Cycle,
   type HealingState,
@@ -123,6 +124,7 @@ describe('a sick VM', () => {
           mayHaveData: true,
           earlyExits: 0,
           failingSince: null,
+          pauseEndedAt: null,
         },
         startedAt: at(NOW),
         skipDelay: false,
@@ -1115,6 +1117,33 @@ describe('a VM whose VMI a user has paused', () => {
     expect(begun(given(held.healing.state))).toEqual([]);
   });
 
+  const many = [
+    ...numbered((n) => well(n, { ready: false, notReadySince: NOW - HOUR }), 1, 150),
+    ...numbered(well, 151, 400),
+  ];
+  const ofMany = (state: Partial<HealingState>, isPaused: boolean, now = NOW): PoolPlan =>
+    plan({ vms: many, rules, state, now, vmiOf: (vm) => aVmi(vm, { pause: isPaused && !vm.ready ? BY_USER : null }) });
+
+  test('counts like that however many others were paused, until it is late from then', () => {
+    const paused = ofMany({}, true).healing.state;
+    const resumed = ofMany(paused, false);
+    expect(begun(resumed)).toEqual([]);
+    const later = ofMany(resumed.healing.state, false, NOW + 10 * MINUTE);
+    expect(begun(later)).toHaveLength(50);
+    expect(later.healing.begin[0]!.unhealthyVm.pauseEndedAt).toBe(NOW);
+    const ready = plan({ vms: numbered(well, 1, 400), rules, state: resumed.healing.state });
+    expect(ready.healing.state.leftAlone).toBeUndefined();
+  });
+
+  test('counts like that if the workflow of its pool has begun anew meanwhile', () => {
+    const status = ofMany({}, true).status!.healing;
+    expect(begun(ofMany(stateFrom(status), false))).toEqual([]);
+    const over = ofMany(ofMany({}, true).healing.state, false).status!.healing;
+    expect(over!.leftAlone).toEqual({ endedAt: at(NOW) });
+    expect(begun(ofMany(stateFrom(over), false, NOW + 9 * MINUTE))).toEqual([]);
+    expect(begun(ofMany(stateFrom(over), false, NOW + 10 * MINUTE))).toHaveLength(50);
+  });
+
   test('is judged the same way if it was recreated', () => {
     const made = {
       ...during,
@@ -1134,6 +1163,27 @@ describe('a VM whose VMI a user has paused', () => {
       vmiOf: (vm) => aVmi(vm, { readySince: NOW }),
     });
     expect(ready.healing.state.vmiPauses).toEqual([]);
+  });
+});
+
+const skippedOnes = (count: number) => Array.from({ length: count }, (_, n) => finishedOn(n + 1, 'Skipped'));
+const ofManySick = (state: Partial<HealingState>): PoolPlan =>
+  plan({ vms: [...numbered(sick, 1, 502), ...numbered(well, 503, 2_000)], state });
+
+describe('of VMs whose healing has ended, none is forgotten', () => {
+  test('so no cycle begins that would not find a place once it ends', () => {
+    expect(begun(ofManySick({ finished: skippedOnes(499) }))).toEqual(['web-500']);
+    const full = ofManySick({ finished: skippedOnes(499), cycles: [cycle(500, 'Waiting')] });
+    expect(begun(full)).toEqual([]);
+    expect(full.healing.notReplaced[499]).toBeUndefined();
+    expect(full.healing.notListed).toBe(451);
+  });
+
+  test('so a VM that a user has skipped stays as it is, however many others are skipped after it', () => {
+    const skipped = ofManySick({ finished: skippedOnes(499), cycles: [cycle(500, 'Removing', { skipped: 'by ada' })] });
+    const { finished } = skipped.healing.state;
+    expect([finished.length, finished[0]!.vm]).toEqual([500, 'web-1']);
+    expect(begun(ofManySick(skipped.healing.state))).toEqual([]);
   });
 });
 
@@ -1250,9 +1300,12 @@ describe('the state of many VMs that is passed on between turns', () => {
     expect(carry({ failing }).failing).toEqual(failing.slice(-50));
   });
 
-  test('keeps all the VMs whose VMIs users have paused', () => {
-    const vmiPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
-    expect(carry({ vmiPauses }).vmiPauses).toEqual(vmiPauses.slice(0, 50));
+  test('keeps VMs whose VMIs users have paused, and one time for all others', () => {
+    const vmiPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: NOW - n }));
+    const { leftAlone, vmiPauses: kept } = carry({ vmiPauses });
+    expect([kept, leftAlone]).toEqual([vmiPauses.slice(0, 100), { endedAt: at(NOW - 101) }]);
+    const lasting = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
+    expect(carry({ vmiPauses: lasting }).leftAlone).toEqual({});
   });
 });
 

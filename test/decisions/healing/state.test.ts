@@ -3,7 +3,6 @@ import type { AttemptId } from '../../../decisions/healing/attempt.ts';
 import {
   newCycle,
   noHealing,
-  remembered,
   skippedSince,
   stateFrom,
   carriedOver,
@@ -91,13 +90,6 @@ const over = (n: number, end: FinishedCycle['end']): FinishedCycle => {
   const vm = `web-${n}`;
   return { vm, uid: `uid-of-${vm}`, attempts: 1, end, message: 'why', at: AT };
 };
-
-test('the last hundred replacements are remembered, and those that only lengthen a delay are dropped first', () => {
-  let finished: FinishedCycle[] = [over(1, 'GivenUp')];
-  for (let n = 2; n <= 200; n++) finished = remembered(finished, over(n, 'Left'));
-  const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);
-  expect(finished.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);
-});
 
 test('an attempt that is older than the skip of its VM must leave the VM', () => {
   const vm = { name: 'web-1', uid: 'uid-of-web-1' };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
-import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
+import { newRolloutState, withFailures } from '../../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
@@ -619,6 +619,31 @@ describe('failures of VMs', () => {
       reason: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time',
     });
   });
+
+  test('pause it however high maxFailures is, and with all others that do not count between them', () => {
+    const many = Array.from({ length: 400 }, (_, index) => failure(`web-${index + 1_001}`));
+    const state = [...many, ...many.map(({ vm }) => failure(`${vm}0000`, { wasDown: true }))].reduce(
+      (before, one) => withFailures(before, NEW, [one]),
+      rolling(),
+    );
+    expect(plan({ vms, spec: judged({ maxFailures: 399 }), state }).state.halted).toMatchObject({
+      kind: 'Failed',
+      reason: '400 VMs failed, and maxFailures allows 399; the last: web-1400: not ready in time',
+    });
+    expect(plan({ vms, spec: judged({ maxFailures: 400 }), state }).phase).toBe('RollingOut');
+  });
+
+  test.each(['Pause', 'Undo', 'Continue'] as const)(
+    'pause it once there are a thousand, on failure: %s',
+    (onFailure) => {
+      const failures = Array.from({ length: 1_500 }, (_, index) => failure(`web-${index + 1}`, { wasDown: true }));
+      const state = withFailures(rolling(), NEW, failures);
+      expect(plan({ vms, spec: judged({ onFailure, maxFailures: 5_000 }), state }).state.halted).toMatchObject({
+        kind: 'Failed',
+        reason: '1000 VMs or more failed, and no rollout continues with so many; the last: web-1500: not ready in time',
+      });
+    },
+  );
 
   test('do not pause it up to maxFailures, or if it is to continue', () => {
     expect(taken(plan({ vms, spec: judged({ maxFailures: 2 }), state: failed(2) }))).toEqual(['web-3', 'web-4']);

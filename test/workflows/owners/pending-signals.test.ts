@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { PendingSignals } from '../../../workflows/owners/pending-signals.ts';
 
+const aPending = (received: string[] = []) =>
+  new PendingSignals<string>((told, ask) => [...told.filter((one) => one !== ask), ask], received);
+
 test('a plan knows what was reported before it was requested, if it is given a state', () => {
-  const asks = new PendingSignals<string>();
+  const asks = aPending();
   asks.add('pause');
   asks.requested(true);
   asks.add('abort');
@@ -16,7 +19,7 @@ test('a plan that is given no state, or finds it overruled, knows nothing of wha
     [false, false],
     [true, true],
   ] as const) {
-    const asks = new PendingSignals(['pause']);
+    const asks = aPending(['pause']);
     asks.requested(hasState);
     asks.add('abort');
     expect(asks.unknown(isOverruled)).toEqual(['pause', 'abort']);
@@ -24,18 +27,29 @@ test('a plan that is given no state, or finds it overruled, knows nothing of wha
 });
 
 test('a report stays until a plan was made', () => {
-  const asks = new PendingSignals<string>();
+  const asks = aPending();
   asks.add('pause');
   asks.requested(true);
   asks.requested(true);
   expect(asks.unknown(true)).toEqual(['pause']);
 });
 
-test('the newest reports are kept, however many there are, and nothing that the plan knows counts as unknown', () => {
-  const asks = new PendingSignals<number>();
-  for (let n = 0; n < 10; n++) asks.add(n);
+test('a report takes the place of what it makes needless, and of nothing that a plan knows', () => {
+  const asks = aPending();
+  asks.add('pause');
+  asks.add('pause');
+  expect(asks.received).toEqual(['pause']);
   asks.requested(true);
-  for (let n = 10; n < 255; n++) asks.add(n);
-  expect(asks.received).toHaveLength(250);
-  expect(asks.unknown(false)).toEqual(Array.from({ length: 245 }, (_, index) => index + 10));
+  asks.add('pause');
+  asks.add('pause');
+  expect(asks.unknown(false)).toEqual(['pause']);
+});
+
+test('reports stay few, however many there are and however many plans fail', () => {
+  const asks = aPending();
+  for (let n = 0; n < 100; n++) {
+    asks.add(`${n % 7}`);
+    asks.requested(n % 2 === 0);
+  }
+  expect(asks.received.toSorted()).toEqual(['0', '1', '2', '3', '4', '5', '6']);
 });

@@ -71,8 +71,12 @@ describe('a record of failures', () => {
       failure('web-2'),
       failure('web-1', { message: 'again' }),
     ]);
-    const many = Array.from({ length: 150 }, (_, index) => failure(`web-${index}`));
-    expect(withFailures(state, NEW, many).failures).toEqual(many.slice(50));
+    const message = 'x'.repeat(1_024);
+    const many = Array.from({ length: 1_200 }, (_, index) => failure(`web-${index}`, { message }));
+    const { failures } = withFailures(state, NEW, many);
+    expect(failures.map(({ vm }) => vm)).toEqual(many.slice(200).map(({ vm }) => vm));
+    expect(failures.slice(-100)).toEqual(many.slice(-100));
+    expect(JSON.stringify(failures).length).toBeLessThan(300_000);
   });
 
   test('has what each was turned back for: a VM that the rollout took down was not down by itself', () => {
@@ -86,6 +90,14 @@ describe('a record of failures', () => {
       failure('web-2', { message: 'not ready in time; and on the way back: not ready in time', wasDown: true }),
       failure('web-3', { wasDown: true }),
     ]);
+  });
+
+  test('counts all that fail on the way back once it is full: it may have forgotten which VMs the rollout took down', () => {
+    const back = failure('web-0', { wasDown: true });
+    const forward = Array.from({ length: 1_001 }, (_, n) => failure(`web-${n}`, { at: at(NOW - 5_000) }));
+    const few = withFailures(undoing, NEW, []);
+    expect(withFailures({ ...few, failures: forward.slice(2) }, OLD, [back]).failures.at(-1)).toEqual(back);
+    expect(withFailures({ ...few, failures: forward.slice(1) }, OLD, [back]).failures.at(-1)).toEqual(failure('web-0'));
   });
 
   test('has only failures of the revision that VMs are brought to: a batch may end beside the plan that turns it round', () => {

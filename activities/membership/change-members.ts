@@ -17,6 +17,7 @@ import {
   isHandover,
   abandonedChangeOf,
   membershipRequestOf,
+  permittedRequestOf,
   type ListedRequest,
 } from '../../decisions/membership/membership-request.ts';
 import { hasMoved, movePatches, whyNotMoved, type Vm } from '../../decisions/membership/moves.ts';
@@ -61,12 +62,12 @@ class ListedRun extends MembersRun {
   async carryOut(): Promise<MembersReport | null> {
     const pool = await this.pool();
     if (pool === undefined) return null;
-    const found = membershipRequestOf(pool);
-    const abandoned = abandonedChangeOf(pool, found);
+    const abandoned = abandonedChangeOf(pool, membershipRequestOf(pool));
     // What else is asked for, the next plan judges.
     if (abandoned !== null) await this.#end(abandoned);
-    if (abandoned !== null || found === null || 'fault' in found) return null;
-    const { body, ...rest } = found;
+    const permitted = permittedRequestOf(pool);
+    if (abandoned !== null || permitted === null) return null;
+    const { body, ...rest } = permitted;
     if (isHandover(body)) return handOver(this, { ...rest, body });
     const listed = { ...rest, body };
     const change = await this.#begin(listed);
@@ -133,6 +134,7 @@ class ListedRun extends MembersRun {
     if (pool === undefined) return;
     await this.moveEach(
       vms,
+      request,
       (read) => movePatches(kind, pool, read, this.client.clock.now()),
       (now) => listedChangeOf(now)?.request === request,
     );

@@ -5,7 +5,7 @@ import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vm
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { membershipRequestOf } from '../../decisions/membership/membership-request.ts';
+import { permittedRequestOf } from '../../decisions/membership/membership-request.ts';
 import type { MovePatches } from '../../decisions/membership/moves.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -22,9 +22,6 @@ import type { PoolKey } from '../owners/owner-key.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
 const TRIES = 20;
-
-/** Whether the pool is being deleted. */
-export const isGoing = ({ metadata }: StoredPool): boolean => metadata.deletionTimestamp !== undefined;
 
 /** What carries out a request about the members of a pool. */
 export class MembersRun {
@@ -48,10 +45,10 @@ export class MembersRun {
     return pool;
   }
 
-  /** Returns the pool as long as it stays, and is asked for this without an answer; else undefined. */
+  /** Returns the pool as long as it permits this request, which has no answer; else undefined. */
   async requestedPool(digest: string): Promise<StoredPool | undefined> {
     const pool = await this.pool();
-    return pool !== undefined && !isGoing(pool) && membershipRequestOf(pool)?.digest === digest ? pool : undefined;
+    return pool !== undefined && permittedRequestOf(pool)?.digest === digest ? pool : undefined;
   }
 
   saw(versions: ResourceVersions): void {
@@ -62,16 +59,17 @@ export class MembersRun {
     return slowStart(items, act, { most: this.#concurrency });
   }
 
-  /** Moves the VMs, each only while the pool is as `isMeant` wants it right before. */
+  /** Moves the VMs, each only while the pool permits this request, and is as `isMeant` wants it, right before. */
   async moveEach(
     vms: readonly Member[],
+    digest: string,
     patchesOf: (read: VmWithVmi) => MovePatches,
-    isMeant: (pool: StoredPool) => boolean,
+    isMeant: (pool: StoredPool) => boolean = () => true,
   ): Promise<void> {
-    const poolNow = sharedCall(() => this.pool());
+    const poolNow = sharedCall(() => this.requestedPool(digest));
     const mayMove = async (): Promise<boolean> => {
       const now = await poolNow();
-      return now !== undefined && !isGoing(now) && isMeant(now);
+      return now !== undefined && isMeant(now);
     };
     await this.onEach(vms, async (vm) => {
       try {

@@ -13,7 +13,6 @@ import {
   whyNotReleased,
   type KubeVirtPool,
 } from '../../decisions/membership/kubevirt-pool.ts';
-import { membershipRequestOf } from '../../decisions/membership/membership-request.ts';
 import type { Vm } from '../../decisions/membership/moves.ts';
 import { isSameTemplate } from '../../decisions/membership/same-template.ts';
 import type { FoundRequest } from '../../decisions/owners/request.ts';
@@ -105,8 +104,8 @@ async function handBack(
   }
   await run.moveEach(
     vms.map(({ metadata }) => metadata),
+    digest,
     (read) => releasePatches(droverPool, kubeVirtPool, { newest, revision }, read),
-    (now) => membershipRequestOf(now)?.digest === digest,
   );
   for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be released: ${message}`);
   if ((await run.requestedPool(digest)) === undefined) return false;

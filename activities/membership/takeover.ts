@@ -4,7 +4,7 @@ import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { membershipChangeOf, type MembersReport } from '../../decisions/membership/change.ts';
 import { whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
-import { membershipRequestOf, type HandoverRequest } from '../../decisions/membership/membership-request.ts';
+import type { HandoverRequest } from '../../decisions/membership/membership-request.ts';
 import { joinPatches } from '../../decisions/membership/moves.ts';
 import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
@@ -70,8 +70,8 @@ async function moveAll(
     if (message !== null) throw refusal(message);
     await run.moveEach(
       moving.map(({ metadata }) => metadata),
+      digest,
       (read) => joinPatches(pool, read, kubeVirtPool.metadata.uid, run.client.clock.now()),
-      (now) => membershipRequestOf(now)?.digest === digest,
     );
     for (const [vm, message] of run.refused) throw refusal(`vm ${vm} could not be taken over: ${message}`);
   }

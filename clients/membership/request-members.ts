@@ -74,13 +74,15 @@ export async function requestMembers(
   pool: Stored<Pool>,
   way: Way,
   vms: readonly Pick<Vm, 'metadata'>[],
-  options: RequestOptions,
+  options: RequestOptions & WaitOptions,
 ): Promise<void> {
   const { namespace = '', name } = pool.metadata;
   const names = vms.map(({ metadata }) => metadata.name);
   const body: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
   const what = `${way.action} ${formatNames(names)}`;
-  const { answer } = await requestOfPool(session, pool, { ...MembershipChannel, body, what }, options);
+  const { dryRun, timeout } = options;
+  const known = dryRun === 'none' ? await knownPool(session, pool, timeout, 'was not asked') : pool;
+  const { answer } = await requestOfPool(session, known, { ...MembershipChannel, body, what }, options);
   if (answer === null) return;
   const { vms: moved = [], message } = answer;
   await labelPodsOf(await session.kube(), namespace, moved);
@@ -102,7 +104,7 @@ export async function requestHandover(
   const kube = await session.kube();
   const { namespace = '' } = given.metadata;
   const what = body.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
-  const pool = await knownPool(session, given, timeout);
+  const pool = await knownPool(session, given, timeout, 'stays on hold');
   const request = { ...MembershipChannel, body, what };
   const { answer } = await requestOfPool(session, pool, request, { dryRun: 'none', timeout });
   const { vms = [], message } = answer!;
@@ -121,14 +123,19 @@ function printMore(message: string): void {
 /** Whether a request stands on the pool without an answer. */
 export const hasOpenRequest = (pool: Pool): boolean => unanswered(pool, MembershipChannel) !== undefined;
 
-/** Returns the pool once a worker has looked at it: a new pool answers no request. */
-async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
+/** Returns the pool once a worker has looked at it: a new pool refuses any request. `otherwise`: what else it does. */
+async function knownPool(
+  session: Session,
+  pool: Stored<Pool>,
+  timeout: number,
+  otherwise: string,
+): Promise<Stored<Pool>> {
   return followPool(
     { kube: await session.kube(), pool, timeout },
     ({ status }) => status?.rollout !== undefined,
     async () => {
       const message = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
-      return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${message}`;
+      return `pool ${pool.metadata.name} ${otherwise}; run this command again to continue: ${message}`;
     },
   );
 }

@@ -95,6 +95,12 @@ export function membershipRequestOf({ metadata: { annotations }, status }: Store
   return isPlain ? found : { ...rest, fault: `"action": "${body.action}" must be written without escapes` };
 }
 
+/** Returns the request that a worker may carry out: one without an answer that the pool, as it is, does not refuse. */
+export function permittedRequestOf(pool: StoredPool): Extract<FoundMembershipRequest, { body: object }> | null {
+  const found = membershipRequestOf(pool);
+  return found === null || 'fault' in found || whyNot(pool, found.action) !== null ? null : found;
+}
+
 /**
  * Returns what a worker has begun and is no longer requested: its request is gone, or was for a former pool of this
  * name.
@@ -117,8 +123,6 @@ export interface MembershipPlan {
 }
 
 interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
-  /** State of the rollout; null if the pool's workflow knows of no rollout. */
-  rollout: object | null;
   /** State of healing; null or absent if only the pool's status can tell. */
   healing?: { cycles: readonly { vm: string }[] } | null;
   /** What has become of the request; absent until that is known. */
@@ -130,14 +134,14 @@ interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now
  * worker reports. What it has begun and is asked for no more is brought to an end.
  */
 export function planMembership(input: Input): MembershipPlan {
-  const { pool, rollout, now, membership: report } = input;
+  const { pool, now, membership: report } = input;
   const handledRequests = pool.status?.membership?.handledRequests;
   const found = membershipRequestOf(pool);
   const abandoned = abandonedChangeOf(pool, found);
   const ending: PoolStep[] =
     abandoned === null ? [] : [{ kind: 'changeMembers', reason: `end the ${abandoned.kind} that was begun` }];
   if (found === null) return { handledRequests, steps: ending };
-  const answer = answerOf({ pool, isKnown: rollout !== null }, found, report);
+  const answer = answerOf(pool, found, report);
   if (answer === null && isFinishing(input)) return { handledRequests, steps: [] };
   if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
   const at = new Date(now).toISOString();
@@ -156,16 +160,14 @@ function isFinishing({ pool, healing, ...input }: Input): boolean {
   return busyWith(input, (healing ?? pool.status?.healing)?.cycles ?? []).length > 0;
 }
 
-type Found = { pool: StoredPool; isKnown: boolean };
-
 /** Null if a worker has yet to carry the request out. */
 function answerOf(
-  input: Found,
+  pool: StoredPool,
   found: FoundMembershipRequest,
   report: MembersReport | undefined,
 ): (Answer & { moved?: string[] }) | null {
   if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
-  const reason = whyNot(input, found.action);
+  const reason = whyNot(pool, found.action);
   if (reason !== null) return { outcome: 'Refused', message: reason, moved: [] };
   if (report?.digest !== found.digest) return null;
   const { moved: all, faults, refused, note } = report;
@@ -190,9 +192,10 @@ const MOVED: Record<MembershipRequest['action'], string> = {
 };
 
 /** Why none of the pool's members may change now; null if they may. */
-function whyNot({ pool, isKnown }: Found, action: string): string | null {
+function whyNot(pool: StoredPool, action: string): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
-  if (isNewPool(pool, isKnown)) return NEW_POOL;
+  // By its status alone: a workflow that knows the pool may have failed to write its refusal there.
+  if (isNewPool(pool, false)) return NEW_POOL;
   if (isRestoring(pool)) return 'the pool is being restored from a backup: ask again once its VMs are complete';
   const change = membershipChangeOf(pool);
   if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";

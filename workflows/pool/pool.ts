@@ -155,6 +155,9 @@ class PoolRun extends OwnerRun<PlannedPool> {
 
   protected override onPlanned({ phase, counts, events = [] }: PlannedPool): void {
     for (const { request } of events) {
+      // The status that says so may not be written, and the next plan may no longer see why.
+      if (request?.what === 'membership' && request.outcome === 'Refused' && this.#members?.digest !== request.digest)
+        this.#members = { digest: request.digest, moved: [], faults: [], refused: request.message };
       // A status that is held back has the next plan tell of it again.
       if (request === undefined || this.#answered.has(request.digest)) continue;
       this.#answered.add(request.digest);

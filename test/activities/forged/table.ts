@@ -701,7 +701,7 @@ export const TABLE: Record<ActivityName, Row> = {
       'a pool that somebody asks to adopt a VM': (world) => {
         world.other(SHOP, 'old');
         const request = '{"id":"1","action":"adopt","vms":["old"]}';
-        const pool = world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } });
+        const pool = world.looked(world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } }));
         return () => [keyOf(pool)];
       },
     },

@@ -244,6 +244,24 @@ export class World {
     }) as Stored & StoredPool;
   }
 
+  /** Has a worker have looked at the pool, as it is before it takes requests about its members. */
+  looked(pool: StoredPool): StoredPool {
+    const rollout = {
+      startedAt: new Date(0).toISOString(),
+      batches: 0,
+      lastBatch: 0,
+      step: 0,
+      failures: [],
+      revision: 'r',
+    };
+    const looked = ({ status, ...rest }: Stored): KubeObject => ({
+      ...rest,
+      status: { ...(status as object), rollout },
+    });
+    this.server.write(VirtualMachinePools, pool.metadata, looked, 'status');
+    return pool;
+  }
+
   set(kind: SetKind, name: string, metadata: object = {}): Stored & StoredSet {
     const labels = { app: name };
     const resource =

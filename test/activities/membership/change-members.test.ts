@@ -14,15 +14,16 @@ const poolIn = ({ server }: World): Stored & StoredPool =>
 const ownerIn = ({ server }: World, name: string): string | undefined =>
   controllerOf(server.get(VirtualMachines, { namespace: SHOP, name }))?.name;
 
-/** Has a pool that wants two VMs, and has them, carry this out. */
+/** Has a pool that wants two VMs, and has them, carry this out. `isNew`: no worker has looked at it before. */
 async function asked(
   world: World,
   request: MembershipRequest,
   more: object = {},
-  asking: Asking = {},
+  { isNew = false, ...asking }: Asking & { isNew?: boolean } = {},
 ): Promise<unknown> {
   const { annotations } = membershipRequest(request, asking);
   const pool = world.pool('web', { replicas: 2 }, { annotations: { ...annotations, ...more } });
+  if (!isNew) world.looked(pool);
   world.vm(pool, 1);
   world.vm(pool, 2);
   await world.start();
@@ -60,6 +61,19 @@ test('a VM that was recreated under its name is not moved', async () => {
     report: { moved: [], faults: [{ vm: 'old', message: 'it is gone' }] },
   });
   expect(ownerIn(world, 'old')).toBeUndefined();
+});
+
+test.each<MembershipRequest>([
+  { action: 'adopt', vms: ['old'] },
+  { action: 'detach', vms: ['web-1'] },
+  { action: 'takeover' },
+  { action: 'release' },
+])('a request that a pool was created with moves no VM, whatever a plan says: %o', async (request) => {
+  const world = new World();
+  world.other(SHOP, 'old');
+  expect(await asked(world, request, {}, { isNew: true })).toMatchObject({ report: null });
+  expect([ownerIn(world, 'old'), ownerIn(world, 'web-1')]).toEqual([undefined, 'web']);
+  expect(poolIn(world).metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
 });
 
 test('a VM of another pool is not detached', async () => {

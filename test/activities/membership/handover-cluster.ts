@@ -108,9 +108,10 @@ export class Cluster {
     return this.ask({ action: 'release' });
   }
 
-  /** Writes a request on drover's pool, and has a worker carry it out. */
+  /** Writes a request on drover's pool, which a worker has looked at, and has a worker carry it out. */
   ask(request: HandoverRequest): Promise<MembersReport | undefined> {
     const { annotations, digest } = membershipRequest(request);
+    this.server.write(VirtualMachinePools, key, (before) => ({ ...before, status: { rollout: {} } }), 'status');
     this.server.write(VirtualMachinePools, key, ({ metadata, ...rest }) => ({
       ...rest,
       metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
@@ -130,7 +131,7 @@ export class Cluster {
       if (report === null) continue;
       if (report.refused !== undefined) throw new Error(report.refused);
       const answer = { digest, id: '', action: '', by: '', at: '', outcome: 'Done', message: '' };
-      const status = { membership: { handledRequests: [answer] } };
+      const status = { rollout: {}, membership: { handledRequests: [answer] } };
       this.server.write(VirtualMachinePools, key, (before) => ({ ...before, status }), 'status');
       return report;
     }

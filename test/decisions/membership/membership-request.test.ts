@@ -19,18 +19,28 @@ interface Said {
   request?: object;
   status?: Partial<PoolStatus>;
   metadata?: object;
+  /** No worker has written its status. */
+  isNew?: boolean;
+  /** Its workflow knows of it all the same. */
   isKnown?: boolean;
   report?: Omit<MembersReport, 'digest'>;
 }
 
-function planned({ request = adoption, status, metadata = {}, isKnown = true, report }: Said = {}): PoolPlan {
+function planned({
+  request = adoption,
+  status,
+  metadata = {},
+  isNew = false,
+  isKnown = !isNew,
+  report,
+}: Said = {}): PoolPlan {
   const { annotations, digest } = membershipRequest(request as MembershipRequest, { by: 'ada', reason: 'lunch' });
   const pool = aPool({ replicas: 3 });
   const { annotations: more = {}, ...others } = metadata as { annotations?: object };
   const { status: _status, ...unseen } = pool;
   const stored = {
     ...unseen,
-    ...(status === undefined ? {} : { status: { replicas: 0, ...status } }),
+    ...(isNew ? {} : { status: { replicas: 0, rollout: { ...begun }, ...status } }),
     metadata: { ...pool.metadata, ...others, annotations: { ...annotations, ...more } },
   };
   const rollout = isKnown ? { ...quiet.rollout!, ...begun } : null;
@@ -93,7 +103,12 @@ test.each<[string, Said, object]>([
   ['names a VM twice', { request: { action: 'adopt', vms: ['old', 'old'] } }, { outcome: 'Invalid' }],
   ['has a UID too few', { request: { ...adoption, uids: ['u1'] } }, { outcome: 'Invalid' }],
   ['has another action', { request: { action: 'steal', vms: ['old'] } }, { outcome: 'Invalid' }],
-  ['came with a new pool', { isKnown: false }, { outcome: 'Refused', message: expect.stringContaining('is new') }],
+  ['came with a new pool', { isNew: true }, { outcome: 'Refused', message: expect.stringContaining('is new') }],
+  [
+    'came with a new pool, and whose refusal could not be written,',
+    { isNew: true, isKnown: true },
+    { outcome: 'Refused', message: expect.stringContaining('is new') },
+  ],
   [
     'is of a pool that is being deleted',
     { metadata: { deletionTimestamp: '2026-01-02T03:04:05Z' } },
@@ -135,7 +150,7 @@ test('work for an earlier request, or an earlier pool, is completed', () => {
   const change: MembershipChange = { kind: 'adopt', vms: [], isCounted: true, request: 'of-another', by: 'bob', at };
   const end = [{ kind: 'changeMembers', reason: 'end the adopt that was begun' }];
   // A restore puts back annotations, and drops the status.
-  const restored = planned({ isKnown: false, metadata: { annotations: changeAnnotation(change) } });
+  const restored = planned({ isNew: true, metadata: { annotations: changeAnnotation(change) } });
   expect(answerIn(restored)).toMatchObject({ outcome: 'Refused' });
   expect(restored.steps).toEqual(expect.arrayContaining(end));
   const replaced = planned({ metadata: { annotations: changeAnnotation(change) } });

@@ -1,6 +1,9 @@
+import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { membershipRequestOf } from '../../../decisions/membership/membership-request.ts';
 import { digestOf } from '../../../decisions/owners/request.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Pool } from '../facts.ts';
 import { Check } from '../guarantees/check.ts';
 import type { Write } from '../world/api-server.ts';
@@ -11,12 +14,34 @@ interface Answered {
   outcome: string;
 }
 
-/** Checks that a request to a rollout has one answer, and that nothing but a request ends or promotes a rollout. */
+/**
+ * Checks that a request to a rollout has one answer, that nothing but a request ends or promotes a rollout, and that
+ * what a plan has refused is not carried out by a later one, whether or not that answer was written.
+ */
 export class RequestGuarantees extends Check {
   /** By the UID of the pool and the digest of the request. */
   readonly #answers = new Map<string, Answered>();
   /** Requests that have stood on pools, in the same way. */
   readonly #made = new Map<string, string>();
+
+  /** Requests that plans have refused, in the same way. */
+  readonly #refused = new Set<string>();
+
+  onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
+    if (planned.gone) return;
+    const { key, status, rollout, healing, steps } = planned;
+    const answers = [status?.membership, rollout.state, healing.state].flatMap((one) => one?.handledRequests ?? []);
+    for (const { digest, action, outcome } of answers) {
+      const request = `${key.uid} ${digest}`;
+      if (outcome !== 'Done') this.#refused.add(request);
+      else if (this.#refused.has(request)) this.broken('G36', `what was refused is done: ${action}`);
+    }
+    const pool = inputOf()?.pool;
+    const found = pool === undefined ? null : membershipRequestOf(pool);
+    const isBegun = steps.some(({ kind, reason }) => kind === 'changeMembers' && reason.endsWith('asks for it'));
+    if (isBegun && found !== null && this.#refused.has(`${key.uid} ${found.digest}`))
+      this.broken('G36', `what was refused is begun: ${found.action}`);
+  }
 
   onWrite({ resource, before, after }: Write): void {
     if (resource !== VirtualMachinePools || after === undefined) return;

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { queryUrl } from './addresses.ts';
 
 /** How long a Prometheus may take to answer. */
 const DEADLINE_MS = 10_000;
@@ -43,7 +44,7 @@ export async function queryPrometheus({
     maxResponseSize: MOST_BYTES,
   });
   try {
-    const { statusCode, body } = await request(`${address.replace(/\/$/, '')}/api/v1/query`, {
+    const { statusCode, body } = await request(queryUrl(address), {
       method: 'POST',
       dispatcher,
       headers: {

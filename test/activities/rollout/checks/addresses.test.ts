@@ -19,6 +19,9 @@ test.each([
   'http://user:word@prometheus.monitoring:9090',
   'http://prometheus.monitoring:9090?query=up',
   'http://prometheus.monitoring:9090#here',
+  // The path of the query would come after the sign, which only the pattern of the definition refuses besides.
+  'http://prometheus.monitoring:9090/-/quit#',
+  'http://prometheus.monitoring:9090/-/quit?',
   'https://thanos.example/tenant-b',
   'https://thanos.example/tenant-abc',
   'https://thanos.example/tenant-a/../tenant-b',

@@ -1,6 +1,6 @@
 /**
  * The value of the annotation `drover.dev/requested-by`, `<who> <revision>`: who asked for a template. The revision
- * keeps it from vouching for a later template.
+ * keeps it from vouching for a later template. Policies compare the whole name, which may have spaces.
  */
 export const requesterAnnotation = (who: string, revision: string): string => `${who} ${revision}`;
 
@@ -8,6 +8,10 @@ export const requesterAnnotation = (who: string, revision: string): string => `$
 export function requesterOf(annotation: string | undefined, revision: string): string | undefined {
   return annotation?.endsWith(` ${revision}`) === true ? annotation.slice(0, -revision.length - 1) : undefined;
 }
+
+/** The same of such an annotation in CEL, whatever its revision; a policy fails if the annotation has no space. */
+export const requesterInCel = (annotation: string): string =>
+  `${annotation}.substring(0, ${annotation}.lastIndexOf(' '))`;
 
 /** Who asked, if nobody knows. */
 export const UNKNOWN_USER = 'an unknown user';

@@ -18,9 +18,7 @@ const { group, plural } = VirtualMachinePools;
  */
 export const CLAIMS_POLICY = admissionPolicy({
   name: `claims.${GROUP}`,
-  group: Leases.group,
-  resources: [Leases.plural],
-  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  writes: [{ group: Leases.group, resources: [Leases.plural], operations: ['CREATE', 'UPDATE', 'DELETE'] }],
   // No other Lease waits for the policy: the heartbeats of nodes are Leases.
   objectSelector: { matchExpressions: [{ key: CLAIM_LABEL, operator: 'Exists' }] },
   validations: [

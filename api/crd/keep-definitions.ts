@@ -35,9 +35,13 @@ const WOULD_BE_OLDER = `'this definition is of drover ' + variables.before + ', 
  */
 export const DEFINITIONS_POLICY = admissionPolicy({
   name: `keep-definitions.${GROUP}`,
-  group: 'apiextensions.k8s.io',
-  resources: ['customresourcedefinitions'],
-  operations: ['DELETE', 'UPDATE'],
+  writes: [
+    {
+      group: 'apiextensions.k8s.io',
+      resources: ['customresourcedefinitions'],
+      operations: ['DELETE', 'UPDATE'],
+    },
+  ],
   variables: VARIABLES,
   validations: [
     { expression: MAY_GO, message: WOULD_GO, reason: 'Forbidden' },

@@ -1,5 +1,6 @@
-import { admissionPolicy } from '../admission-policy.ts';
+import { admissionPolicy, isWorker } from '../admission-policy.ts';
 import { GROUP, REQUESTED_BY_ANNOTATION } from '../labels-and-annotations.ts';
+import { requesterInCel } from '../requested-by.ts';
 import {
   ClusterVirtualMachineOperations,
   VirtualMachineOperations,
@@ -101,9 +102,13 @@ const refusalToRestart = (which: string) => ({
  */
 export const OPERATIONS_POLICY = admissionPolicy({
   name: `operations.${GROUP}`,
-  group: GROUP,
-  resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural, SCHEDULE.plural],
-  operations: ['CREATE', 'UPDATE'],
+  writes: [
+    {
+      group: GROUP,
+      resources: [VirtualMachineOperations.plural, ClusterVirtualMachineOperations.plural, SCHEDULE.plural],
+      operations: ['CREATE', 'UPDATE'],
+    },
+  ],
   variables: [
     { name: 'isSchedule', expression: `request.resource.resource == '${SCHEDULE.plural}'` },
     { name: 'spec', expression: 'variables.isSchedule ? dyn(object).spec.operationTemplate.spec : object.spec' },
@@ -111,7 +116,7 @@ export const OPERATIONS_POLICY = admissionPolicy({
     { name: 'within', expression: "has(request.namespace) ? request.namespace : ''" },
     {
       name: 'byWorker',
-      expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && authorizer.group('${GROUP}').resource('${SCHEDULE.plural}').subresource('status').namespace(variables.within).check('patch').allowed()`,
+      expression: `!variables.isSchedule && oldObject == null && ${isOfSchedule('object')} && ${isWorker('variables.within')}`,
     },
     {
       name: 'isNew',
@@ -127,6 +132,7 @@ export const OPERATIONS_POLICY = admissionPolicy({
       expression: "variables.within == '' ? 'all namespaces' : 'namespace ' + variables.within",
     },
     { name: 'alsoRestarts', expression: ALSO_RESTARTS },
+    { name: 'requester', expression: requesterIn('object') },
     {
       name: 'named',
       expression: `has(variables.spec.vms.names) && size(variables.spec.vms.names) <= (variables.alsoRestarts ? ${MAX_NAMES_CHECKED_TWICE} : ${MAX_NAMES_CHECKED})`,
@@ -155,8 +161,8 @@ export const OPERATIONS_POLICY = admissionPolicy({
       reason: 'Invalid',
     },
     {
-      expression: `variables.isSchedule || oldObject == null || ${requesterIn('object')} in ['', ${requesterIn('oldObject')}] || ${requesterIn('object')}.startsWith(request.userInfo.username + ' ')`,
-      messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must begin with ' + request.userInfo.username + ', who changes the operation'`,
+      expression: `variables.isSchedule || variables.requester == '' || (oldObject != null && variables.requester == ${requesterIn('oldObject')}) || (variables.requester.contains(' ') && ${requesterInCel('variables.requester')} == request.userInfo.username)`,
+      messageExpression: `'the annotation ${REQUESTED_BY_ANNOTATION} must be ' + request.userInfo.username + ', who changes the operation, and its generation'`,
       reason: 'Invalid',
     },
     {

@@ -13,9 +13,7 @@ const MAY_CREATE = `authorizer.group('${Jobs.group}').resource('${Jobs.plural}')
  */
 export const CHECK_JOBS_POLICY = admissionPolicy({
   name: `check-jobs.${GROUP}`,
-  group: GROUP,
-  resources: [VirtualMachinePools.plural],
-  operations: ['CREATE', 'UPDATE'],
+  writes: [{ group: GROUP, resources: [VirtualMachinePools.plural], operations: ['CREATE', 'UPDATE'] }],
   variables: [
     { name: 'now', expression: stepsOf('object') },
     { name: 'before', expression: stepsOf('oldObject') },

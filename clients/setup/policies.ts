@@ -4,6 +4,7 @@ import { OPERATIONS_POLICY } from '../../api/operations/policy.ts';
 import { CHECK_JOBS_POLICY } from '../../api/requests/check-jobs-policy.ts';
 import { REQUESTS_POLICY } from '../../api/requests/policy.ts';
 import { ValidatingAdmissionPolicies, ValidatingAdmissionPolicyBindings } from '../../api/resources.ts';
+import { WORKER_POLICY } from '../../api/worker-policy.ts';
 
 /** What the API server refuses to do, and what that means for one without such policies. */
 export const ADMISSION_POLICIES = [
@@ -12,6 +13,7 @@ export const ADMISSION_POLICIES = [
   REQUESTS_POLICY,
   CHECK_JOBS_POLICY,
   CLAIMS_POLICY,
+  WORKER_POLICY,
 ].flatMap(({ policy, binding, without }) => [
   { resource: ValidatingAdmissionPolicies, object: policy, without },
   { resource: ValidatingAdmissionPolicyBindings, object: binding, without },

@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
+import { DEFINITIONS_POLICY } from '../../api/crd/keep-definitions.ts';
+import { ValidatingAdmissionPolicies } from '../../api/resources.ts';
+import { ADMISSION_POLICIES } from '../../clients/setup/policies.ts';
 import { ROLE_FILE, roleFile, WORKER_RULES_FILE, workerRulesFile } from '../../deploy/generate-role.ts';
 import { settingsPage } from '../../deploy/generate-settings.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -44,6 +47,27 @@ test('the kustomization includes every manifest of the folder, except optional p
       file.endsWith('.yaml') && !/^(kustomization|Chart|values)\.yaml$|^(components|monitoring|templates)\//.test(file),
   );
   expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
+});
+
+test('the setup may write each policy, the docs say how to remove it, and none lets a creation do what it refuses a change', () => {
+  const policies = ADMISSION_POLICIES.filter(({ resource }) => resource === ValidatingAdmissionPolicies);
+  const names = policies.map(({ object }) => object.metadata.name);
+  const role = rulesOf(roleOf('rbac/setup.yaml', 'drover-setup'));
+  expect(role.find(({ resources }) => resources[0] === ValidatingAdmissionPolicies.plural)!.resourceNames).toEqual(
+    names,
+  );
+  const [, removal = ''] = /kubectl delete validatingadmissionpolicy,\S+ \\([^`]*)```/.exec(
+    readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8'),
+  )!;
+  expect(removal.match(/\S+[.]drover[.]dev/g)).toEqual(names);
+  for (const { object } of policies) {
+    const { matchConstraints } = object['spec'] as { matchConstraints: { resourceRules: { operations: string[] }[] } };
+    const { name } = object.metadata;
+    // Definitions are kept, whoever makes them.
+    if (name === DEFINITIONS_POLICY.policy.metadata.name) continue;
+    for (const { operations } of matchConstraints.resourceRules.filter((one) => one.operations.includes('UPDATE')))
+      expect({ name, operations }).toEqual({ name, operations: expect.arrayContaining(['CREATE']) });
+  }
 });
 
 test("the roles cover each of drover's kinds", () => {

@@ -48,9 +48,10 @@ export async function createRoles(kube: KubeClient, namespace: string, accountsI
   }
 }
 
-/** Creates drover's service accounts in the cluster, with their roles, from the manifests. */
-export async function createServiceAccounts(kube: KubeClient): Promise<void> {
-  const files = ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'];
+/** Creates drover's service accounts in the cluster, with their roles and those of components, from the manifests. */
+export async function createServiceAccounts(kube: KubeClient, components: readonly string[] = []): Promise<void> {
+  const roles = components.map((component) => `components/${component}/role.yaml`);
+  const files = ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml', ...roles];
   await createAll(kube, files.flatMap(readManifests));
 }
 

@@ -60,7 +60,7 @@ export const SETTINGS = {
     isPath: true,
   },
   requestedBy: {
-    what: 'the name that `status`, history and Events show for who asks',
+    what: 'the name that `status`, history and Events show for who asks; pools take only that of a user whom you may `impersonate`',
     variable: 'DROVER_REQUESTED_BY',
     without: "the user's name in Kubernetes",
   },

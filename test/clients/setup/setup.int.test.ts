@@ -154,6 +154,8 @@ test('two setups at once both succeed, a third finds all of it, and one watch ru
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/check-jobs.drover.dev unchanged',
     'validatingadmissionpolicy.admissionregistration.k8s.io/claims.drover.dev unchanged',
     'validatingadmissionpolicybinding.admissionregistration.k8s.io/claims.drover.dev unchanged',
+    'validatingadmissionpolicy.admissionregistration.k8s.io/worker.drover.dev unchanged',
+    'validatingadmissionpolicybinding.admissionregistration.k8s.io/worker.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverNamespaces unchanged',

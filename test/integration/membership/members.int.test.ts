@@ -7,6 +7,7 @@ import {
   KEPT_DISK,
   MEMBERSHIP_CHANGE_ANNOTATION,
   POOL_LABEL,
+  REQUESTED_BY_ANNOTATION,
   REVISION_LABEL,
 } from '../../../api/labels-and-annotations.ts';
 import type { OwnerReference } from '../../../api/objects.ts';
@@ -14,11 +15,11 @@ import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '..
 import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { membershipRequest } from '../../requests.ts';
+import { healingRequest, membershipRequest } from '../../requests.ts';
 import { seeded, seedOf } from '../../seeded.ts';
 import { soakTest } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
-import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { userWith } from '../operations/operations.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
@@ -227,6 +228,47 @@ test('a user without the right to patch VMs cannot have a worker move them', asy
   await ann.kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 2 } });
   const answered = { id: '2', by: bob.username, outcome: 'Done', vms: ['web-1'] };
   expect((await pool.status()).membership?.handledRequests).toMatchObject([answered]);
+  await Promise.all([ann, bob].map(({ kube }) => kube.close()));
+});
+
+test('a pool that is created with a request takes the rights of its author, and names who creates it', async () => {
+  const namespace = await fleet().namespace();
+  const ofPools = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['create', 'get', 'patch'] };
+  const ofVms = { apiGroups: ['kubevirt.io'], resources: ['virtualmachines'], verbs: ['patch'] };
+  const ann = await userWith(fleet(), namespace, 'ann', [ofPools]);
+  const bob = await userWith(fleet(), namespace, 'bob', [ofPools, ofVms]);
+  const creates = ({ kube }: Pick<typeof ann, 'kube'>, annotations: Record<string, string>): Promise<string> => {
+    const pool = {
+      metadata: { namespace, name: 'made', annotations },
+      spec: { replicas: 0, template: haltedTemplate },
+    };
+    return kube.create(VirtualMachinePools, pool, { dryRun: true }).then(
+      () => 'made',
+      (error: Error) => error.message,
+    );
+  };
+  const adopts = (by: string) => membershipRequest({ action: 'adopt', vms: ['db'] }, { by }).annotations;
+  expect(await creates(ann, adopts(ann.username))).toContain(`${ann.username} may not change the members of a pool`);
+  expect(await creates(bob, adopts(bob.username))).toBe('made');
+  expect(await creates(bob, adopts(ann.username))).toContain('who makes the request');
+  const pauses = (by: string) => healingRequest({ action: 'pause' }, { by }).annotations;
+  expect(await creates(ann, pauses(ann.username))).toBe('made');
+  expect(await creates(ann, pauses(bob.username))).toContain('who makes the request');
+  // One who may act as others may restore what these have made.
+  expect(await creates(fleet(), { ...pauses(ann.username), ...adopts(bob.username) })).toBe('made');
+
+  const wants = (requester: string) => ({ [REQUESTED_BY_ANNOTATION]: requester });
+  for (const forged of [`${bob.username} r`, `${ann.username} admin r`, ann.username])
+    expect(await creates(ann, wants(forged))).toContain(`must be ${ann.username} and the revision`);
+  expect(await creates(ann, wants(`${ann.username} r`))).toBe('made');
+  expect(await creates(fleet(), wants('ada r'))).toBe('made');
+  await fleet().createPool(namespace, 'web', { replicas: 0 });
+  const annotates = ({ kube }: typeof ann, annotations: object): Promise<unknown> =>
+    kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
+  await annotates(bob, wants(`${bob.username} r`));
+  await expect(annotates(ann, wants(`${bob.username} s`))).rejects.toThrow(`must be ${ann.username} and the revision`);
+  // What stands there may stay, whoever changes something else.
+  await annotates(ann, { other: 'true' });
   await Promise.all([ann, bob].map(({ kube }) => kube.close()));
 });
 

@@ -743,10 +743,17 @@ test('a user cannot have drover do what that user may not do', async () => {
   const theirs = () => fleet().kube.get<StoredOperation>(VirtualMachineOperations, { namespace, name: 'theirs' });
   await steer(eve.kube, await theirs(), { paused: true }, 'lunch');
   expect(specRequester((await theirs()).metadata)).toBe(eve.username);
-  const annotations = { [REQUESTED_BY_ANNOTATION]: `${ada.username} 3` };
-  await expect(
-    eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { metadata: { annotations } }),
-  ).rejects.toThrow(`must begin with ${eve.username}`);
+  // Another's name, one that only begins with the user's, and one without a generation.
+  for (const name of [`${bob.username} 3`, `${eve.username} admin 3`, bob.username]) {
+    const metadata = { annotations: { [REQUESTED_BY_ANNOTATION]: name } };
+    const refusal = `must be ${eve.username}, who changes the operation`;
+    await expect(
+      eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', { metadata }),
+    ).rejects.toThrow(refusal);
+    await expect(
+      TestOperation.make(ada.kube, namespace, { paused: true }, { name: 'made', ...metadata }),
+    ).rejects.toThrow('who changes the operation');
+  }
   await change(eve.kube, { aborted: true });
   const status = { status: { completionTime: null } };
   const forged = eve.kube.patch(VirtualMachineOperations, { namespace, name: 'theirs' }, 'merge', status, {

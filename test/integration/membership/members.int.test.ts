@@ -231,6 +231,10 @@ test('a user without the right to patch VMs cannot have a worker move them', asy
   await Promise.all([ann, bob].map(({ kube }) => kube.close()));
 });
 
+const adopts = (by: string) => membershipRequest({ action: 'adopt', vms: ['db'] }, { by }).annotations;
+const pauses = (by: string) => healingRequest({ action: 'pause' }, { by }).annotations;
+const wants = (requester: string) => ({ [REQUESTED_BY_ANNOTATION]: requester });
+
 test('a pool that is created with a request takes the rights of its author, and names who creates it', async () => {
   const namespace = await fleet().namespace();
   const ofPools = { apiGroups: ['drover.dev'], resources: ['virtualmachinepools'], verbs: ['create', 'get', 'patch'] };
@@ -247,17 +251,14 @@ test('a pool that is created with a request takes the rights of its author, and 
       (error: Error) => error.message,
     );
   };
-  const adopts = (by: string) => membershipRequest({ action: 'adopt', vms: ['db'] }, { by }).annotations;
   expect(await creates(ann, adopts(ann.username))).toContain(`${ann.username} may not change the members of a pool`);
   expect(await creates(bob, adopts(bob.username))).toBe('made');
   expect(await creates(bob, adopts(ann.username))).toContain('who makes the request');
-  const pauses = (by: string) => healingRequest({ action: 'pause' }, { by }).annotations;
   expect(await creates(ann, pauses(ann.username))).toBe('made');
   expect(await creates(ann, pauses(bob.username))).toContain('who makes the request');
   // One who may act as others may restore what these have made.
   expect(await creates(fleet(), { ...pauses(ann.username), ...adopts(bob.username) })).toBe('made');
 
-  const wants = (requester: string) => ({ [REQUESTED_BY_ANNOTATION]: requester });
   for (const forged of [`${bob.username} r`, `${ann.username} admin r`, ann.username])
     expect(await creates(ann, wants(forged))).toContain(`must be ${ann.username} and the revision`);
   expect(await creates(ann, wants(`${ann.username} r`))).toBe('made');

@@ -1,4 +1,9 @@
-import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import {
+  supportedTypes,
+  TypeTally,
+  type TypeCounts,
+  type TypeInUse,
+} from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
@@ -11,11 +16,12 @@ export const machineTypes: Work<{ allNamespaces?: boolean; output?: DataFormat |
   { allNamespaces = false, output },
 ) => {
   const namespace = allNamespaces ? undefined : session.globals.namespace;
-  const types = await readTypes(await session.kube(), namespace);
-  if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
+  const { types, supported } = await readTypes(await session.kube(), namespace);
+  if (output === 'json' || output === 'yaml') return printData({ items: types, supported }, output);
   if (types.length === 0)
-    return printNote(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
-  print(typesLines(types, { wide: output === 'wide' }));
+    printNote(`no VM${namespace === undefined ? '' : ` in namespace ${namespace}`} has a machine type`);
+  else print(typesLines(types, { wide: output === 'wide' }));
+  if (supported !== null) print(supportLines(supported, types));
   if (types.some(({ nodes }) => nodes === null))
     printNote('which types the nodes have is not known: they do not say, or you may not list them');
 };
@@ -23,14 +29,40 @@ export const machineTypes: Work<{ allNamespaces?: boolean; output?: DataFormat |
 /**
  * Returns the machine types in the specs and VMIs of a namespace, or of all. Throws `Failure` for a missing namespace.
  */
-async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
+async function readTypes(
+  kube: KubeClient,
+  namespace: string | undefined,
+): Promise<{ types: TypeInUse[]; supported: Supported[] | null }> {
   const tally = new TypeTally();
   for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
   for await (const vmi of readVmiViews(kube, namespace)) tally.vmi(vmi);
-  const types = tally.types(await readNodeViews(kube));
+  const nodes = await readNodeViews(kube);
+  const types = tally.types(nodes);
   const missing = types.length === 0 && namespace !== undefined ? await noNamespace(kube, [namespace]) : null;
   if (missing !== null) throw missing;
-  return types;
+  const supported = nodes === null ? null : supportedTypes(nodes);
+  return {
+    types,
+    supported: supported && [...supported].sort(byName).map(([type, having]) => ({ type, nodes: having })),
+  };
+}
+
+const byName = ([one]: [string, number], [other]: [string, number]): number => (one < other ? -1 : 1);
+
+/** A machine type that schedulable nodes have, and how many do. */
+interface Supported {
+  type: string;
+  nodes: number;
+}
+
+/** Which types nodes have beside those in use. Labels say nothing of deprecation. */
+export function supportLines(supported: readonly Supported[], types: readonly TypeInUse[]): string[] {
+  const others = supported.filter(({ type }) => types.every((used) => used.type !== type));
+  const named = others.map(({ type, nodes }) => `${type} (${nodes})`).join(', ');
+  return [
+    `other types that nodes have, and how many do: ${others.length === 0 ? 'none' : named}`,
+    "types that will be removed: only KubeVirt's metric kubevirt_node_deprecated_machine_types names them",
+  ];
 }
 
 /** A table of the types, and the totals. */

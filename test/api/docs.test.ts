@@ -68,6 +68,23 @@ describe('examples/', () => {
   );
 });
 
+const exampleIn = (file: string): unknown => parse(readFileSync(new URL(`examples/${file}`, ROOT), 'utf8'));
+
+it('the autoscaler of examples/ scales the pool of examples/, which leaves the number to it', () => {
+  const pool = exampleIn('pool-with-autoscaler.yaml') as {
+    apiVersion: string;
+    kind: string;
+    metadata: { name: string };
+    spec: object;
+  };
+  const { apiVersion, kind, metadata, spec } = pool;
+  expect(exampleIn('autoscaler/hpa.yaml')).toMatchObject({
+    apiVersion: 'autoscaling/v2',
+    spec: { scaleTargetRef: { apiVersion, kind, name: metadata.name } },
+  });
+  expect(spec).not.toHaveProperty('replicas');
+});
+
 describe('documentation', () => {
   const documents = [
     'README.md',

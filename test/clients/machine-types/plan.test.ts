@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { skippedLines, planLines, poolLines } from '../../../clients/machine-types/plan-view.ts';
 import { planOf, type PlannedItem, type TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { VmInventory } from '../../../clients/machine-types/read.ts';
-import { typesLines } from '../../../clients/machine-types/types.ts';
+import { supportLines, typesLines } from '../../../clients/machine-types/types.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -246,4 +246,16 @@ describe('the answer of the API server', () => {
     });
     expect(plan.items).toMatchObject([{ name: 'off', type: 'q35', result: 'pc-q35-rhel8.2.0', need: 'Change' }]);
   });
+});
+
+test('the machine types that nodes have beside those in use are listed, and where deprecated ones are named', () => {
+  const supported = [
+    { type: 'pc-q35-rhel9.2.0', nodes: 3 },
+    { type: 'q35', nodes: 2 },
+  ];
+  expect(supportLines(supported, [type('q35', { isAlias: true })])).toEqual([
+    'other types that nodes have, and how many do: pc-q35-rhel9.2.0 (3)',
+    expect.stringContaining('kubevirt_node_deprecated_machine_types'),
+  ]);
+  expect(supportLines([], [])[0]).toMatch(/: none$/);
 });

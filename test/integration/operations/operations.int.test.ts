@@ -501,6 +501,39 @@ test('a workflow that a user starts without an object ends with the reason, and 
   expect(await vms.vmis()).toEqual(before);
 });
 
+test('a script of a user restarts a pool by a workflow, and pauses and resumes its rollout by signals', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  const script = join(import.meta.dirname, '../../../examples/scripts/steer.ts');
+  const run = (...args: string[]): Promise<Outcome> =>
+    outcomeOf(
+      spawnReaped(process.execPath, [script, ...args], {
+        env: { ...process.env, ...fleet().stack.env, NAMESPACE: namespace },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
+  const uids = async (): Promise<string[]> =>
+    (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.map(({ metadata }) => metadata.uid);
+  const before = await uids();
+  const restarted = await run('restart', 'web');
+  expect(restarted).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringContaining('restart web: done') as string,
+  });
+  expect((await uids()).some((uid) => before.includes(uid))).toBe(false);
+  const paused = async (): Promise<unknown> =>
+    (await fleet().pool(namespace, 'web'))?.status?.conditions?.find(({ type }) => type === 'Paused');
+  expect(await run('pause', 'web', 'lunch')).toMatchObject({ code: 0, stderr: '' });
+  await until(async () =>
+    expect(await paused()).toMatchObject({ status: 'True', message: expect.stringContaining('lunch') as string }),
+  );
+  expect(await run('resume', 'web')).toMatchObject({ code: 0, stderr: '' });
+  await until(async () => expect(await paused()).toMatchObject({ status: 'False' }));
+  expect(await run('machine-type', 'none-*')).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('a script of a user starts the workflow of an operation, and tells what has come of it', async () => {
   const vms = await aVmsOld({ db: {} });
   const before = await vms.vmis();

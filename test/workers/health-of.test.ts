@@ -14,7 +14,9 @@ const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {
     },
     lost: lost ? AbortSignal.abort() : new AbortController().signal,
     missing: [],
-    ...Object.fromEntries(['pools', 'replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, none])),
+    ...Object.fromEntries(
+      ['pools', 'vms', 'replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, none]),
+    ),
   } as unknown as ClusterCache;
 };
 

@@ -27,6 +27,7 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
     lookAtCaches(caches, metrics);
     const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => caches.flatMap((cache) => [...of(cache)]);
     metrics.pools.look(values((cache) => cache.pools.values()));
+    metrics.waitingVms.look(values((cache) => cache.vms.values()));
     metrics.sets.look(values((cache) => [...cache.replicaSets.values(), ...cache.vmiSets.values()]));
     metrics.operations.look(values((cache) => cache.operations.values()));
     metrics.schedules.look(values((cache) => cache.schedules.values()));

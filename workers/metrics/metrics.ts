@@ -5,7 +5,7 @@ import { poolGauges } from './pool-gauges.ts';
 import { replicaSetGauges } from './replica-set-gauges.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { TransitionGauge } from './transition-gauge.ts';
-import { VmMetrics } from './vm-metrics.ts';
+import { vmGauges, VmMetrics } from './vm-metrics.ts';
 import { workerMetrics } from './worker-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -69,6 +69,7 @@ export function createMetrics(cluster: string) {
     operations: operationGauges(registry),
     schedules: scheduleGauges(registry),
     vms: new VmMetrics(registry),
+    waitingVms: vmGauges(registry),
     handovers: new Handovers(registry),
     healingReplacements: counter(
       'drover_healing_replacements_total',

@@ -1,5 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
+import { StatusGauges } from './status-gauges.ts';
 
 /** Buckets for the times of a VMI; KubeVirt reports these in whole seconds. */
 const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
@@ -8,6 +10,19 @@ interface PoolLabels {
   namespace: string;
   pool: string;
 }
+
+const RESTART_REQUIRED = {
+  name: 'drover_vms_restart_required',
+  help: 'VMs that wait for a restart, by their condition RestartRequired; without a pool if none owns them. Every worker reports all VMs.',
+  read: ({ restartRequired }: VmView): [number][] => (restartRequired === null ? [] : [[1]]),
+};
+
+/** VMs that wait for something, of pools and of no pool. */
+export const vmGauges = (registry: Registry): StatusGauges<VmView> =>
+  new StatusGauges(registry, [RESTART_REQUIRED], ['namespace', 'pool'], ({ namespace, owner }) => ({
+    namespace,
+    pool: owner?.kind === 'VirtualMachinePool' ? owner.name : '',
+  }));
 
 interface VmiChange {
   before: VmiView | undefined;

@@ -181,6 +181,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     healing: { cycles: [], finished: [finished({ vm: 'web-2', end: 'GivenUp' })] },
   }),
   DroverDrainStuck: inPool(12, { draining: [{ reason: 'Stuck', vms: 1 }] }),
+  DroverVmsWaitForRestart: {
+    after: 62,
+    minute: ({ metrics }) =>
+      metrics.waitingVms.look([
+        aVm('web-1', { restartRequired: { since: null, message: 'a non-live-updatable field was changed' } }),
+      ]),
+    labels: POOL,
+  },
   DroverVmsRestartOften: {
     after: 20,
     minute: (seen) => boot(seen, 20),

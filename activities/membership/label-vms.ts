@@ -1,6 +1,7 @@
 import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
+import type { EventReason } from '../../api/reasons.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
@@ -17,7 +18,7 @@ import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisio
 import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import { EXTERNAL } from '../../decisions/template/template.ts';
-import { memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
+import { isClone, memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
@@ -34,7 +35,7 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {
   /** As they are now. */
-  vms: VmWithVmi[];
+  vms: (VmWithVmi & { isClone: boolean })[];
   minVersions: ResourceVersions;
 }
 
@@ -107,7 +108,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion }, strategy);
       const stored = await ignoreStale(patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch));
       if (stored === undefined) return 'skipped';
-      done.vms.push({ vm: stored, vmi });
+      done.vms.push({ vm: stored, vmi, isClone: isClone(vm.metadata) });
       return 'done';
     };
     outcomeOf(await tryEach(vms, act, { most: concurrency }));
@@ -121,10 +122,17 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     verb: string,
   ): Promise<ResourceVersions | Acted> {
     if (vms.length === 0) return 'skipped';
-    const names = vms.map(({ vm }) => vm.metadata.name);
-    const left = stillExternal(vms);
-    const note = `${verb} by hand: ${formatNames(names)}${left === null ? '' : `; ${left}`}`;
-    await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
+    const [clones, others] = [vms.filter((one) => one.isClone), vms.filter((one) => !one.isClone)];
+    await tell(key, reason, `${verb} by hand`, others);
+    await tell(key, 'CloneUnlabelled', 'Not of the pool, though cloned from a VM of it with its labels', clones);
     return minVersions;
+  }
+
+  async function tell(key: PoolKey, reason: EventReason, what: string, vms: readonly VmWithVmi[]): Promise<void> {
+    if (vms.length === 0) return;
+    const left = stillExternal(vms);
+    const names = formatNames(vms.map(({ vm }) => vm.metadata.name));
+    const note = `${what}: ${names}${left === null ? '' : `; ${left}`}`;
+    await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
   }
 }

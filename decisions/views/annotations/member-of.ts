@@ -26,6 +26,10 @@ export function memberOf({ name, annotations = {} }: Pick<ObjectMeta, 'name' | '
   return found?.vm === name ? found : null;
 }
 
+/** Reports whether the VM was cloned from a pool's: a clone has the annotation of the other VM. */
+export const isClone = ({ name, annotations = {} }: Pick<ObjectMeta, 'name' | 'annotations'>): boolean =>
+  (readAnnotation(annotations[MEMBER_OF_ANNOTATION], MEMBER_OF)?.vm ?? name) !== name;
+
 /** The annotation of the VM of this name, which is the pool's from `now` on (milliseconds since the epoch). */
 export const memberOfAnnotation = (uid: string, vm: string, now: number): Record<string, string> => ({
   [MEMBER_OF_ANNOTATION]: JSON.stringify({ uid, vm, since: new Date(now).toISOString() } satisfies MemberOf),

@@ -122,7 +122,7 @@ export const CONDITION_REASONS = {
     FailedSurge: 'extra VMs of an update could not be created',
     FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not be adopted',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
-    FailedStart: 'VMIs of a set end before they have come up',
+    FailedStart: 'VMs cannot start, or VMIs of a set end before they have come up',
   },
   HousekeepingFailure: {
     FailedLabel: 'VMs that the pool owns could not be labelled',
@@ -165,9 +165,10 @@ export const EVENT_REASONS = {
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   SuccessfulPaused: 'a set was paused',
   SuccessfulResumed: 'a set was resumed',
-  FailedStart: 'VMIs of a set end before they have come up, and the next are made later',
+  FailedStart: 'VMs of a set cannot start; or its VMIs end before they have come up, and the next are made later',
   SuccessfulDetach:
     'VMs have left their pool: a user asked for that, or they lost its labels because nothing controls them',
+  CloneUnlabelled: 'clones of VMs of a pool lost its labels: they are not of the pool',
   SuccessfulAttach: 'VMs that a user put into the pool by hand got its labels',
   RoleLabelCorrected:
     'a label with the role of a VM in its pool had been changed; it matches the status of the pool again',

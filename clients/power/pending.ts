@@ -3,7 +3,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
-import { restartReasons } from '../../decisions/operations/restart-required.ts';
+import { restartReasons, whyRestartIsVain } from '../../decisions/operations/restart-required.ts';
 import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ageOf, printNote, print, table, printData, type DataFormat, labelOf } from '../cli/print.ts';
@@ -33,7 +33,8 @@ export const pendingAmong = (vms: VmWithVmi[], plugs: Pick<KubeVirtPlugs, 'migra
   vms.flatMap(({ vm, vmi }) => {
     if (vmi === undefined) return [];
     const [view, live] = [withoutEnded(vmView(vm), Date.now()), vmiView(vmi)];
-    const reasons = restartReasons(view, live, plugs);
+    const vain = whyRestartIsVain(view, live);
+    const reasons = [...restartReasons(view, live, plugs), ...(vain === null ? [] : [vain])];
     if (reasons.length === 0) return [];
     const { namespace, name, runStrategy, restartRequired, optedOut } = view;
     const owner = controllerOf(vm);

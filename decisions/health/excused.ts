@@ -2,7 +2,7 @@ import { isPausedOnRequest } from '../disruption/pause.ts';
 import { whyNotNow } from '../disruption/reasons.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { liveVmi } from './availability.ts';
+import { isDown, liveVmi } from './availability.ts';
 
 /** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
@@ -14,6 +14,9 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'Provisioning',
   'WaitingForVolumeBinding',
 ]);
+
+/** Those of a VM whose disks are being made. */
+const FILLING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
 /** True for a VM that is not ready because of something outside of the VM. */
 export const waitsForItsSurroundings = ({ state }: Pick<VmView, 'state'>): boolean =>
@@ -40,3 +43,15 @@ export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | nul
  */
 export const isExcused = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isNodeUnknown(vm, vmi) || waitsForItsSurroundings(vm) || isExempt(vm, vmi);
+
+/** Printable statuses of a VM whose VMI waits for something that may never come. */
+const NOT_STARTING = new Set([...WAITS_FOR_ITS_SURROUNDINGS].filter((state) => !FILLING.has(state)));
+
+/** Says what keeps a VM that should run from starting, in KubeVirt's words; null if nothing is known to. */
+export function whyNotStarting(vm: VmView, vmi: VmiView | undefined): string | null {
+  if (!isDown(vm, vmi)) return null;
+  const live = liveVmi(vmi);
+  if (live === undefined && vm.failure !== null) return vm.failure;
+  if (!NOT_STARTING.has(vm.state)) return null;
+  return live?.whyNotReady == null ? vm.state : `${vm.state}: ${live.whyNotReady}`;
+}

@@ -1,7 +1,9 @@
+import { rfc3339 } from '../lib/time.ts';
 import { predatesChange } from '../views/annotations/transition-record.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
+import { isStartedFrom } from '../vm-update/started-from.ts';
 
 /**
  * Returns why the VM waits for a restart, a sentence each: KubeVirt, its pool or a machine type transition says so, or
@@ -10,7 +12,7 @@ import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<KubeVirtPlugs, 'migrates'>): string[] {
   const { restartRequired, owner, revision, transition, transitionLabel } = vm;
   const reasons: string[] = [];
-  if (restartRequired !== null) reasons.push(restartRequired.message || 'KubeVirt does not say');
+  if (restartRequired !== null && whyRestartIsVain(vm, vmi) === null) reasons.push(sentenceOf(restartRequired));
   const isOfPool = owner?.kind === 'VirtualMachinePool';
   if (isOfPool && revision !== null && vmi.revision !== null && revision !== vmi.revision)
     reasons.push(`its VMI runs revision ${vmi.revision}, its spec is of ${revision}`);
@@ -22,3 +24,14 @@ export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<Kube
     reasons.push(`KubeVirt plugs it in with a migration, and makes none by itself (${vmi.plugging})`);
   return reasons;
 }
+
+/**
+ * Says that a restart does not end what KubeVirt says of the VM; null if one may. Its VMI was started from the spec
+ * that the VM has: KubeVirt has set the condition again, as it does for `host-passthrough`.
+ */
+export const whyRestartIsVain = (vm: VmView, vmi: VmiView): string | null =>
+  vm.restartRequired !== null && isStartedFrom(vm, vmi)
+    ? `it was restarted at ${rfc3339(vmi.createdAt)}, and still waits: ${sentenceOf(vm.restartRequired)}`
+    : null;
+
+const sentenceOf = ({ message }: NonNullable<VmView['restartRequired']>): string => message || 'KubeVirt does not say';

@@ -1,6 +1,8 @@
+import { conditionOf } from '../../api/objects.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
+import { formatNames } from '../lib/names.ts';
 import { HOUSEKEEPING, housekeepingOf, type HousekeepingKind, type HousekeepingReason } from './housekeeping.ts';
 import { refusedLast, type RefusedVms } from './refused-vms.ts';
 
@@ -150,6 +152,31 @@ const RANKING: readonly FailureReason[] = [
 
 export const failuresOf = (backoffs: Backoffs): Failure[] =>
   RANKING.flatMap((reason) => backoffs[reason]?.failure ?? []);
+
+interface NotStarting {
+  name: string;
+  /** In KubeVirt's words; null for one that starts or runs. */
+  whyNotStarting: string | null;
+}
+
+/** What keeps members from starting, as a failure since the status has said so; none if nothing does. */
+export function failedStarts(
+  { status }: { status?: { conditions?: Condition[] } | undefined },
+  members: readonly NotStarting[],
+  now: string,
+): Failure[] {
+  const hindered = members.filter(({ whyNotStarting }) => whyNotStarting !== null);
+  if (hindered.length === 0) return [];
+  const before = conditionOf(status, 'ReplicaFailure');
+  const alike = Map.groupBy(hindered, ({ whyNotStarting }) => whyNotStarting);
+  const sentences = [...alike].map(([why, some]) => `${formatNames(some.map(({ name }) => name))}: ${why}`);
+  const message = inOneMessage([
+    hindered.length === 1 ? '1 VM cannot start' : `${hindered.length} VMs cannot start`,
+    ...sentences,
+  ]);
+  const since = before?.reason === 'FailedStart' ? (before.lastTransitionTime ?? now) : now;
+  return [{ reason: 'FailedStart', message, since }];
+}
 
 const MESSAGE_LENGTH = 4_096;
 const SENTENCE_LENGTH = 1_024;

@@ -9,11 +9,12 @@ import { driftCondition } from '../drift/condition.ts';
 import { driftedVms } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
 import { isActive, isReady } from '../health/availability.ts';
+import { whyNotStarting } from '../health/excused.ts';
 import { saysTheSame } from '../lib/canonical-json.ts';
 import { membersCondition } from '../membership/condition.ts';
 import { poolRestoring } from '../membership/restore.ts';
 import { conditionsOfOthers, withTime, type UntimedCondition } from '../owners/conditions.ts';
-import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
+import { failedStarts, housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { poolReadiness, readinessConditions } from '../owners/readiness.ts';
 import { terminatingVms } from '../owners/terminating.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
@@ -44,6 +45,7 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const now = new Date(context.now).toISOString();
   const timed = (condition: UntimedCondition): Condition => withTime(pool, condition, now);
   const drifted = driftedVms(pool, all, context.templateOf);
+  const hindered = all.filter(isActive).map((vm) => ({ name: vm.name, whyNotStarting: whyNotStarting(vm, vmiOf(vm)) }));
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(({ deleting, role }) => !deleting && role !== 'Standby');
   // Extra and standby VMs take no replica's place.
@@ -89,7 +91,7 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
         ...driftCondition(pool, drifted),
         ...keptCondition(pool, kept, poolTemplate(pool.spec)),
       ].map(timed),
-      ...replicaFailure(failures),
+      ...replicaFailure([...failures, ...failedStarts(pool, hindered, now)]),
       ...housekeepingFailure(failures, now),
     ],
   };

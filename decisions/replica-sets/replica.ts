@@ -6,6 +6,7 @@ import {
   isKnownToHaveEnded,
   type MaybeAvailable,
 } from '../health/availability.ts';
+import { whyNotStarting } from '../health/excused.ts';
 import type { Leaver } from '../owners/steps.ts';
 import { deletionBlockedBy } from '../owners/terminating.ts';
 import { isMoving } from '../views/drained-node.ts';
@@ -36,6 +37,8 @@ export interface Replica extends Leaver, MaybeAvailable {
   isHalted: boolean;
   /** KubeVirt's word for how it is. */
   state: string;
+  /** What keeps it from starting, in KubeVirt's words; null if nothing is known to. */
+  whyNotStarting: string | null;
 }
 
 export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: number): Replica => ({
@@ -56,6 +59,7 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   isHalted: isHalted(vm),
   availableSince: vmAvailableSince(vm, vmi, minReadyMs),
   state: vm.state,
+  whyNotStarting: whyNotStarting(vm, vmi),
 });
 
 function vmAvailableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs: number): Replica['availableSince'] {
@@ -84,6 +88,7 @@ export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
     isHalted: false,
     availableSince: ready ? (vmi.readySince ?? 0) + minReadyMs : null,
     state: stateOf(vmi, isUnknown),
+    whyNotStarting: null,
   };
 };
 

@@ -6,7 +6,7 @@ import { runsByItself } from '../health/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
 import { conditionsOfOthers, withTime, type UntimedCondition } from '../owners/conditions.ts';
-import { housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
+import { failedStarts, housekeepingFailure, replicaFailure, type Failure } from '../owners/failures.ts';
 import { readinessConditions, setReadiness } from '../owners/readiness.ts';
 import { formatWaiting } from '../owners/removal-limit.ts';
 import { vmNames } from '../owners/steps.ts';
@@ -58,7 +58,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
         ...(shared === null ? [] : [shared]),
         ...setRestoring(set, MEMBER_NOUNS[counting], members, input.restore),
       ].map((condition): Condition => withTime(set, condition, now)),
-      ...replicaFailure(failures),
+      ...replicaFailure([...failures, ...failedStarts(set, active, now)]),
       ...housekeepingFailure(failures, now),
     ],
   };

@@ -47,6 +47,7 @@ test('the view of a VMI that has just been made has nothing but its identity', (
     podNodeCordoned: false,
     toleratesCordons: false,
     nodeDrained: false,
+    whyNoOtherNode: null,
     wishedBy: null,
     launcherOutdated: false,
     nodeLost: false,

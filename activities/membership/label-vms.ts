@@ -20,6 +20,7 @@ import type { Target } from '../../decisions/owners/steps.ts';
 import { EXTERNAL } from '../../decisions/template/template.ts';
 import { isClone, memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -53,7 +54,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
         }),
         strategyOf: strategyOfReturned,
       });
-      return report(key, done, 'SuccessfulAttach', 'Attached');
+      return report(client, key, done, 'SuccessfulAttach', 'Attached');
     },
 
     /** Takes the pool's labels and marks off VMs, and their VMIs, that no longer have a controller. */
@@ -64,7 +65,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
         strategyOf: strategyWithoutDrain,
         before: (vm, vmi) => unpauseStandby(client, vm, vmi),
       });
-      return report(key, done, 'SuccessfulDetach', 'Detached');
+      return report(client, key, done, 'SuccessfulDetach', 'Detached');
     },
   };
 
@@ -114,25 +115,32 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     outcomeOf(await tryEach(vms, act, { most: concurrency }));
     return done;
   }
+}
 
-  async function report(
-    key: PoolKey,
-    { vms, minVersions }: Labelled,
-    reason: 'SuccessfulAttach' | 'SuccessfulDetach',
-    verb: string,
-  ): Promise<ResourceVersions | Acted> {
-    if (vms.length === 0) return 'skipped';
-    const [clones, others] = [vms.filter((one) => one.isClone), vms.filter((one) => !one.isClone)];
-    await tell(key, reason, `${verb} by hand`, others);
-    await tell(key, 'CloneUnlabelled', 'Not of the pool, though cloned from a VM of it with its labels', clones);
-    return minVersions;
-  }
+async function report(
+  client: KubeClient,
+  key: PoolKey,
+  { vms, minVersions }: Labelled,
+  reason: 'SuccessfulAttach' | 'SuccessfulDetach',
+  verb: string,
+): Promise<ResourceVersions | Acted> {
+  if (vms.length === 0) return 'skipped';
+  const [clones, others] = [vms.filter((one) => one.isClone), vms.filter((one) => !one.isClone)];
+  await tell(client, key, reason, `${verb} by hand`, others);
+  await tell(client, key, 'CloneUnlabelled', 'Not of the pool, though cloned from a VM of it with its labels', clones);
+  return minVersions;
+}
 
-  async function tell(key: PoolKey, reason: EventReason, what: string, vms: readonly VmWithVmi[]): Promise<void> {
-    if (vms.length === 0) return;
-    const left = stillExternal(vms);
-    const names = formatNames(vms.map(({ vm }) => vm.metadata.name));
-    const note = `${what}: ${names}${left === null ? '' : `; ${left}`}`;
-    await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
-  }
+async function tell(
+  client: KubeClient,
+  key: PoolKey,
+  reason: EventReason,
+  what: string,
+  vms: readonly VmWithVmi[],
+): Promise<void> {
+  if (vms.length === 0) return;
+  const left = stillExternal(vms);
+  const names = formatNames(vms.map(({ vm }) => vm.metadata.name));
+  const note = `${what}: ${names}${left === null ? '' : `; ${left}`}`;
+  await recordEvent(client, key, { type: 'Normal', reason, action: 'ChangeMembers', note });
 }

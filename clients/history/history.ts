@@ -28,45 +28,55 @@ export const showHistory: Work<HistoryOptions> = async (session, { vm, output, s
   if (owner === undefined && vm !== undefined)
     throw new UsageError('--vm chooses among the VMs of a pool or replica set');
   const namespace = await session.namespace();
-  const ref = { cluster: await workersIn(session, namespace), namespace, name };
-  const reading = {
-    revisionsOf: (pool: string) => revisionsOf(session, pool),
-    since: since === undefined ? null : Date.now() - since,
-  };
+  const from = since === undefined ? null : Date.now() - since;
   const isMember = (one: string): boolean => owner?.hasNamed(name, one) ?? one === name;
   const subject = { resource: kind.resource, namespace, name, isMember };
   const kube = await session.kube();
-  const acts = await (
-    owner === undefined ? readActsOfVm(session, ref, reading) : readActs(session, owner, ref, reading)
-  )
-    .then(async (known) => [...known, ...(await evictionsInCluster(kube, subject).catch(() => []))])
-    .catch((error: unknown) => withoutTemporal(session, subject, error));
-  const all = await withQueued(kube, namespace, inOrder(acts, reading));
+  const acts = await actsOnRecord(session, subject, { since: from, note: printNote }).catch((error: unknown) =>
+    withoutTemporal(session, subject, error),
+  );
+  const all = await withQueued(kube, namespace, inOrder(acts, { since: from }));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
-  if (actions.length === 0) await warnOfUnknownCluster(session, ref.cluster);
+  if (actions.length === 0) await warnOfUnknownCluster(session, await workersIn(session, namespace));
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM'));
   // Throws if there is no such object either, because the name was mistyped.
   await kube.get(kind.resource, { namespace, name });
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
-  const from = reading.since === null ? '' : ` since ${new Date(reading.since).toISOString().slice(0, 19)}Z`;
-  printNote(`nothing is on record that was done to ${whose}${from}`);
+  const sinceWhen = from === null ? '' : ` since ${new Date(from).toISOString().slice(0, 19)}Z`;
+  printNote(`nothing is on record that was done to ${whose}${sinceWhen}`);
 };
+
+/** Returns what Temporal has on record, and what no workflow knows of. Throws if Temporal can't be asked. */
+export async function actsOnRecord(
+  session: Session,
+  subject: Subject,
+  { since, note }: { since: number | null; note: (sentence: string) => void },
+): Promise<Act[]> {
+  const { resource, namespace, name } = subject;
+  const owner = ownerKindOf(resource.kind);
+  const ref = { cluster: await workersIn(session, namespace), namespace, name };
+  const reading = { revisionsOf: (pool: string) => revisionsOf(session, namespace, pool), since, note };
+  const acts = await (owner === undefined
+    ? readActsOfVm(session, ref, reading)
+    : readActs(session, owner, ref, reading));
+  return [...acts, ...(await evictionsInCluster(await session.kube(), subject).catch(() => []))];
+}
 
 /** Returns what the cluster alone tells, and says so. Throws `error` again if Temporal does answer. */
 async function withoutTemporal(session: Session, subject: Subject, error: unknown): Promise<Act[]> {
   if (!(error instanceof TemporalUnreachable)) throw error;
   printNote(`${error.message}; this is what the cluster alone shows: Events, operations, and templates that are kept`);
-  const revisions = subject.resource === Pools.resource ? await revisionsOf(session, subject.name) : [];
+  const revisions =
+    subject.resource === Pools.resource ? await revisionsOf(session, subject.namespace, subject.name) : [];
   return actsInCluster(await session.kube(), subject, revisions);
 }
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */
-async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
+async function revisionsOf(session: Session, namespace: string, name: string): Promise<Revision[]> {
   const kube = await session.kube();
-  const key = { namespace: await session.namespace(), name };
   return kube
-    .get<Pool>(Pools.resource, key)
+    .get<Pool>(Pools.resource, { namespace, name })
     .then((pool) => readRevisions(kube, pool))
     .catch(() => []);
 }

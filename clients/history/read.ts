@@ -5,7 +5,6 @@ import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
-import { printNote } from '../cli/print.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
 import { missingWorkers } from '../session/workers.ts';
@@ -19,6 +18,8 @@ interface ReadOptions {
   revisionsOf: (pool: string) => Promise<Origin[]>;
   /** Leaves out what was over by then; milliseconds since the epoch. */
   since: number | null;
+  /** Called with a sentence for each workflow that can't be asked. */
+  note: (sentence: string) => void;
 }
 
 /** Returns what was done to the VMs of a pool or replica set as far as it is on record, the oldest first. */
@@ -80,7 +81,7 @@ async function readRuns(
 }
 
 /** What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can. */
-async function readAll(session: Session, query: string, { since }: ReadOptions): Promise<Act[]> {
+async function readAll(session: Session, query: string, { since, note }: ReadOptions): Promise<Act[]> {
   const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
   const tried = await mapAtOnce(await listRuns(session, query + ends), AT_ONCE, (run) =>
     actsOf(session, run).catch(
@@ -91,7 +92,7 @@ async function readAll(session: Session, query: string, { since }: ReadOptions):
   const problems = tried.filter((acts) => acts instanceof Failure);
   const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
   if (read.length === 0 && problems.length > 0) throw problems[0]!;
-  for (const { message } of problems) printNote(message);
+  for (const { message } of problems) note(message);
   return read;
 }
 

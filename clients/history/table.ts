@@ -39,7 +39,7 @@ export function actionsTable(actions: Act[], members: MemberKind['noun']): strin
 }
 
 /** The cause at the end of a reason: the other columns say the rest. */
-function causeIn(reason: string | null): string {
+export function causeIn(reason: string | null): string {
   const at = reason?.indexOf(': ') ?? -1;
   return at === -1 ? '' : reason!.slice(at + 2);
 }

@@ -1,5 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import type { Act } from '../../../decisions/history/act.ts';
 import { Failure } from '../../cli/failure.ts';
 import { ownerKindOf, Pools } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
@@ -13,16 +14,19 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Rights } from '../fleet/rights.ts';
 import { vmActions } from '../view/actions.ts';
 import { creationOf, newestFirst, readHistory } from './history.ts';
+import { Kept, soon } from './kept.ts';
+import type { Read } from './paged.ts';
 import { readVm } from './vm-details.ts';
 
-/** For how long Temporal is asked for the address of a workflow, in milliseconds. */
-const TEMPORAL_MS = 2_000;
+/** For how long what Temporal has on record of an object is shown to all tabs, in milliseconds. */
+const ACTS_MS = 15_000;
 
 /** What is read when a view of the page is opened, with the rights of the user. */
 export class Details {
   readonly #session: Session;
   readonly #fleet: Fleet;
   readonly #rights: Rights;
+  readonly #acts = new Kept<Read<Act>>(ACTS_MS);
 
   constructor(session: Session, fleet: Fleet, rights: Rights) {
     this.#session = session;
@@ -42,7 +46,7 @@ export class Details {
         pool,
         isNodeLost: (node) => this.#fleet.isNodeLost(node),
       }),
-      readHistory(kube, subject, []),
+      readHistory(this.#session, subject, [], this.#acts),
       this.#urlOf(card?.owner, card?.kind ?? null),
     ]);
     const wait = waitOf(card, name, kube.clock.now());
@@ -76,7 +80,7 @@ export class Details {
       isMember: (vm: string) => owner.hasNamed(name, vm),
     };
     const [past, temporalUrl] = await Promise.all([
-      readHistory(kube, subject, revisions),
+      readHistory(this.#session, subject, revisions, this.#acts),
       this.#urlOf(object, owner.resource.kind),
     ]);
     const history = newestFirst([creationOf(`the ${owner.noun}`, object.metadata), ...past.history]);
@@ -103,12 +107,6 @@ function waitOf(card: Card | undefined, vm: string, now: number): VmDetails['wai
   const { sentence, since, lateAt } = wait;
   const isLate = lateAt !== null && lateAt <= now;
   return { sentence, since: since === null ? null : new Date(since).toISOString(), isLate };
-}
-
-/** What Temporal tells; null if it tells nothing, or not soon. */
-export function soon<T>(answer: Promise<T | undefined>): Promise<T | null> {
-  const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
-  return Promise.race([answer.then((known) => known ?? null), late]).catch(() => null);
 }
 
 /** Throws `Failure` if there are not so many words. */

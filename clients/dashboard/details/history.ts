@@ -1,16 +1,20 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { CoreEvents } from '../../../api/resources.ts';
-import type { Act } from '../../../decisions/history/act.ts';
+import { CoreEvents, VirtualMachines } from '../../../api/resources.ts';
+import { ITSELF, type Act } from '../../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../../decisions/history/ends.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { sentenceOf } from '../../cli/failure.ts';
 import { timeOfEvent, type CoreEvent } from '../../history/core-event.ts';
 import { actsInCluster, type Subject } from '../../history/from-cluster.ts';
-import { grouped } from '../../history/table.ts';
+import { actsOnRecord } from '../../history/history.ts';
+import { causeIn, grouped } from '../../history/table.ts';
 import type { Revision } from '../../pool/revisions.ts';
+import type { Session } from '../../session/session.ts';
 import type { HistoryEntry } from '../contract/requests.ts';
+import { soon, type Kept } from './kept.ts';
+import type { Read } from './paged.ts';
 
 const MOST = 200;
 
@@ -20,16 +24,37 @@ interface ReadHistory {
 }
 
 /**
- * What drover did, by what the cluster keeps of it, and what others tell of the objects of this name; the newest first.
+ * What drover did, from Temporal or else by what the cluster keeps of it, and what others tell of the objects of this
+ * name; the newest first. `kept`: what was read from Temporal a moment ago.
  */
-export async function readHistory(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<ReadHistory> {
+export async function readHistory(
+  session: Session,
+  subject: Subject,
+  revisions: Revision[],
+  kept: Kept<Read<Act>>,
+): Promise<ReadHistory> {
   const unknown: string[] = [];
+  const kube = await session.kube();
+  const recorded = async (): Promise<Act[]> => {
+    if (!(await session.knowsTemporal())) return actsInCluster(kube, subject, revisions);
+    const { resource, namespace, name } = subject;
+    const read = await soon(kept.get(`${resource.plural}/${namespace}/${name}`, () => recordOf(session, subject)));
+    unknown.push(...(read?.notes ?? ['Temporal’s records can’t be read; this is what the cluster alone shows']));
+    return read?.lines ?? actsInCluster(kube, subject, revisions);
+  };
   const [acts, events] = await Promise.all([
-    actsInCluster(kube, subject, revisions).catch((error: unknown) => missing(unknown, error)),
+    recorded().catch((error: unknown) => missing(unknown, error)),
     eventsOf(kube, subject).catch((error: unknown) => missing(unknown, error)),
   ]);
-  const history = newestFirst([...grouped(acts).map(entryOf), ...events]).slice(0, MOST);
+  const isOfVm = subject.resource === VirtualMachines;
+  const history = newestFirst([...grouped(acts).map((act) => entryOf(act, isOfVm)), ...events]).slice(0, MOST);
   return { history, unknown };
+}
+
+async function recordOf(session: Session, subject: Subject): Promise<Read<Act>> {
+  const notes: string[] = [];
+  const lines = await actsOnRecord(session, subject, { since: null, note: (sentence) => void notes.push(sentence) });
+  return { lines, notes };
 }
 
 /** What an object tells of its beginning itself: Events are gone after an hour. */
@@ -50,16 +75,23 @@ function missing(unknown: string[], error: unknown): [] {
   return [];
 }
 
-function entryOf({ time, action, vms, from, to, requestedBy, end, message }: Act): HistoryEntry {
-  const revisions = to === null ? '' : ` ${from === null ? '' : `from ${from} `}to ${to}`;
-  const who = requestedBy === null || requestedBy === 'drover' ? '' : `, requested by ${requestedBy}`;
-  const of = vms.length === 0 ? '' : ` of ${formatNames(vms)}`;
+/** `isOfVm`: whether the page is about the only VM. */
+function entryOf(act: Act, isOfVm: boolean): HistoryEntry {
+  const { time, action, vms, from, to, requestedBy, end, message, reason } = act;
+  const isDone = end === 'Done';
+  // Words such as `Restarted` say what was done.
+  const isSaid = isDone || (ACT_ENDS[end].is === 'well' && end !== 'Requested');
+  const names = isOfVm || vms.length === 0 ? '' : formatNames(vms);
+  const change = action === 'template' ? `changed to revision ${to}` : [from && `from ${from}`, to && `to ${to}`];
+  const by = requestedBy === null || requestedBy === ITSELF ? '' : `requested by ${requestedBy}`;
+  const what = [isSaid ? names : [action, names && `of ${names}`], change].flat().filter(Boolean).join(' ');
+  const sentence = [[what, by].filter(Boolean).join(', '), message || causeIn(reason)].filter(Boolean).join(': ');
   return {
     at: time,
     by: 'drover',
     tone: ACT_ENDS[end].is === 'bad' ? 'warning' : 'normal',
-    what: end,
-    sentence: `${action}${of}${revisions}${who}${message === null || message === '' ? '' : `: ${message}`}`,
+    what: isDone ? `${action.charAt(0).toUpperCase()}${action.slice(1)}` : end,
+    sentence,
     count: 1,
   };
 }

@@ -29,3 +29,12 @@ export class Kept<T> {
     return value;
   }
 }
+
+/** For how long Temporal is asked for what a page shows, in milliseconds. */
+const TEMPORAL_MS = 2_000;
+
+/** What Temporal tells; null if it tells nothing, or not soon. */
+export function soon<T>(answer: Promise<T | undefined>): Promise<T | null> {
+  const late = new Promise<null>((resolve) => setTimeout(resolve, TEMPORAL_MS, null).unref());
+  return Promise.race([answer.then((known) => known ?? null), late]).catch(() => null);
+}

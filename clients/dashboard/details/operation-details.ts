@@ -9,8 +9,8 @@ import { actsOfOperation } from '../../operations/acts.ts';
 import { workflowUrl } from '../../owners/progress.ts';
 import type { Session } from '../../session/session.ts';
 import type { LogEntry, OperationLog, ReportLine, TransitionReport } from '../contract/requests.ts';
-import { named, soon } from './details.ts';
-import { Kept } from './kept.ts';
+import { named } from './details.ts';
+import { Kept, soon } from './kept.ts';
 import { paged, type Read } from './paged.ts';
 
 /** For how long what was read of an operation is shown to all tabs, in milliseconds: it may be about 10,000 VMs. */

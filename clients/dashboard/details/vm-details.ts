@@ -9,6 +9,7 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { NotThere, sentenceOf } from '../../cli/failure.ts';
+import { ageOf } from '../../cli/print.ts';
 import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
@@ -47,7 +48,7 @@ export async function readVm(
   ]);
   const object = vm ?? vmi;
   if (object === undefined) {
-    const explanation = pool === undefined ? [] : whyInPool(pool, name, now);
+    const explanation = pool === undefined ? [] : whyInPool(pool, name, { isReady: false, now });
     if (explanation.length === 0) throw new NotThere(`there is no VM ${namespace}/${name}`);
     return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], history: [], unknown };
   }
@@ -64,10 +65,11 @@ export async function readVm(
     explanation: whyOf(member, vm, view, {
       pool,
       now,
+      isReady,
       warning: warnings.get(name),
       unfilled: isDown(member) ? unfilledDisks(disks) : [],
     }),
-    facts: factsOf(vm, view, object),
+    facts: factsOf(vm, view, object, pool === undefined ? null : budgetUseOf(pool, name, now)),
     disks: disks.map(({ shown }) => shown),
     history: [creationOf(vm === undefined ? 'the VMI' : 'the VM', object.metadata)],
     unknown,
@@ -86,9 +88,16 @@ function whyOf(
   {
     pool,
     now,
+    isReady,
     warning,
     unfilled,
-  }: { pool: Stored<Pool> | undefined; now: number; warning: Warning | undefined; unfilled: string[] },
+  }: {
+    pool: Stored<Pool> | undefined;
+    now: number;
+    isReady: boolean;
+    warning: Warning | undefined;
+    unfilled: string[];
+  },
 ): string[] {
   const { name } = member.metadata;
   const view = vm === undefined ? null : vmView(vm);
@@ -102,7 +111,7 @@ function whyOf(
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,
     view?.restartRequired == null ? '' : `it waits for a restart: ${view.restartRequired.message}`,
-    ...(pool === undefined ? [] : whyInPool(pool, name, now)),
+    ...(pool === undefined ? [] : whyInPool(pool, name, { isReady, now })),
   ];
   // What a longer sentence has said already is not said again.
   return found.filter((one, at) => one !== '' && !found.slice(0, at).some((other) => other.includes(one)));
@@ -129,29 +138,38 @@ function whyStopped(vm: VmView, vmi: VmiView | null): string {
   }
 }
 
-/** What the pool's status tells of the VM. */
-function whyInPool(pool: Stored<Pool>, vm: string, now: number): string[] {
+/** What the pool's status tells of the VM: of one that is ready, nothing that is over. */
+function whyInPool(pool: Stored<Pool>, vm: string, { isReady, now }: { isReady: boolean; now: number }): string[] {
   const view = healView(pool);
-  const isListed = [...view.cycles, ...view.finished].some((one) => one.vm === vm);
+  const isListed = [...view.cycles, ...(isReady ? [] : view.finished)].some((one) => one.vm === vm);
   const waiting = view.notReplaced.find((one) => one.vm === vm);
-  const failure = pool.status?.rollout?.failures.findLast((one) => one.vm === vm);
-  const claim = pool.status?.disruptedVMs?.find((one) => one.vm === vm);
+  const failure = isReady ? undefined : pool.status?.rollout?.failures.findLast((one) => one.vm === vm);
   return [
     isListed ? `healing: ${formatCycle(view, vm, now)}` : '',
     waiting === undefined ? '' : `not replaced: ${[waiting.message, waiting.waitsFor].filter(Boolean).join('; ')}`,
     failure === undefined ? '' : `failed in the rollout: ${failure.message}`,
-    claim === undefined ? '' : `it has a place in the disruption budget since ${claim.at}: ${claimIsFor(claim)}`,
   ].filter((sentence) => sentence !== '');
+}
+
+function budgetUseOf({ status }: Stored<Pool>, vm: string, now: number): string | null {
+  const claim = status?.disruptedVMs?.find((one) => one.vm === vm);
+  return claim === undefined ? null : `counts against it for ${ageOf(claim.at, now)} (${claimIsFor(claim)})`;
 }
 
 type MaybeFact = [label: string, value: string | null | undefined];
 
-function factsOf(vm: Stored<VirtualMachine> | undefined, vmi: VmiView | null, object: Stored): Fact[] {
+function factsOf(
+  vm: Stored<VirtualMachine> | undefined,
+  vmi: VmiView | null,
+  object: Stored,
+  budgetUse: string | null,
+): Fact[] {
   const view = vm === undefined ? null : vmView(vm);
   const owner = controllerOf(object);
   const facts: MaybeFact[] = [
     ['Owner', owner === undefined ? 'none' : `${owner.kind}/${owner.name}`],
     ['Created', object.metadata.creationTimestamp],
+    ['Disruption budget', budgetUse],
     ['Revision', vmi?.revision ?? view?.revision],
     ['Machine type', vmi?.machineType ?? view?.machineType],
     ...(view === null ? [] : vmFacts(view)),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { readVm } from '../../../clients/dashboard/details/vm-details.ts';
+import type { Pool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
@@ -27,14 +28,6 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
     explanation: [expect.stringContaining('its start has failed')],
   });
   await expect(readVm(gone, 'default', 'web-2', known)).rejects.toThrow('there is no VM default/web-2');
-});
-
-test('a place in the disruption budget is told with what it is for, and not with the id of a workflow', async () => {
-  const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at: '2026-01-01T00:00:00Z' };
-  const pool = aPoolWith({ status: { disruptedVMs: [claim] } });
-  const known = { card: 'pool/default/web', pool, isNodeLost: () => false };
-  const { explanation: why } = await readVm(gone, 'default', 'web-1', known);
-  expect(why).toEqual([`it has a place in the disruption budget since ${claim.at}: operation shop/restart-web`]);
 });
 
 const NO_VMI = { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' };
@@ -65,15 +58,47 @@ const stored = (kind: string, more: object): Stored => ({
 const withoutVmi = (runStrategy: string, printableStatus: string): Stored =>
   stored('VirtualMachine', {
     spec: { runStrategy, template: { spec: { volumes: [{ name: 'root', dataVolume: { name: 'root-1' } }] } } },
-    status: { printableStatus, conditions: [NO_VMI] },
+    status: { printableStatus, runStrategy, conditions: [NO_VMI] },
   });
 
-const readFrom = (...objects: Stored[]) =>
+const readFrom = (...objects: Stored[]) => readIn(undefined, ...objects);
+
+const readIn = (pool: Stored<Pool> | undefined, ...objects: Stored[]) =>
   readVm(clusterOf(...objects), 'shop', 'web-1', {
     card: 'pool/shop/web',
-    pool: undefined,
+    pool,
     isNodeLost: (node) => node === 'lost',
   });
+
+const ready = stored('VirtualMachine', {
+  spec: { runStrategy: 'Always', template: { spec: {} } },
+  status: { created: true, ready: true, printableStatus: 'Running' },
+});
+
+test('a place in the disruption budget is told with what it is for, and not with the id of a workflow', async () => {
+  const at = new Date(Date.now() - 34_000).toISOString();
+  const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at };
+  const { facts, explanation } = await readIn(aPoolWith({ status: { disruptedVMs: [claim] } }), ready);
+  expect(facts.find(({ label }) => label === 'Disruption budget')?.value).toMatch(
+    /^counts against it for 3\ds \(operation shop\/restart-web\)$/,
+  );
+  expect(explanation).toEqual([]);
+});
+
+test('a VM that is ready is not explained by what is over, as one that is down is', async () => {
+  const finished = { vm: 'web-1', uid: 'x', attempts: 1, end: 'Healed', message: '2 starts have failed' } as const;
+  const at = '2026-01-01T00:00:00Z';
+  const pool = aPoolWith({
+    spec: { autohealing: {} },
+    status: { healing: { cycles: [], finished: [{ ...finished, at }] } },
+    rollout: { failures: [{ vm: 'web-1', message: 'no node fits', at }] },
+  });
+  expect((await readIn(pool, ready)).explanation).toEqual([]);
+  expect((await readIn(pool, withoutVmi('Always', 'Starting'))).explanation).toEqual([
+    expect.stringContaining('2 starts have failed'),
+    'failed in the rollout: no node fits',
+  ]);
+});
 
 test.each([
   ['Halted', 'it is stopped (run strategy Halted): `drover vm start web-1 -n shop` starts it'],

@@ -1,19 +1,13 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { ownerKindOf, Pools } from '../../../clients/cli/kinds.ts';
 import { readActs, readActsOfVm } from '../../../clients/history/read.ts';
-import type { Session } from '../../../clients/session/session.ts';
 import type { Act } from '../../../decisions/history/act.ts';
 import { anAct, anOpenAct } from '../../decisions/history/acts.ts';
+import { aSession, type Known } from './sessions.ts';
 
 const Sets = ownerKindOf('VirtualMachineReplicaSet')!;
 const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
-const none = { revisionsOf: () => Promise.resolve([]), since: null };
-
-interface Known {
-  status?: string;
-  /** Null if nobody answers for it. */
-  acts: Act[] | null;
-}
+const none = { revisionsOf: () => Promise.resolve([]), since: null, note: () => {} };
 
 const WORKFLOWS: Record<string, Known> = {
   'pool/default/shop/web': { acts: [anAct({ action: 'delete', vms: ['web-24567'] })] },
@@ -27,40 +21,10 @@ const WORKFLOWS: Record<string, Known> = {
   },
 };
 
-/** A session with a Temporal that knows these workflows. */
-function aSession(known: Record<string, Known> = WORKFLOWS): { session: Session; queries: string[] } {
-  const queries: string[] = [];
-  async function* list({ query }: { query: string }) {
-    queries.push(query);
-    const [, id] = /WorkflowId = '([^']+)'/.exec(query) ?? [];
-    for (const [workflowId, { status = 'RUNNING' }] of Object.entries(known)) {
-      const isRun = /^(power|machine-types)\//.test(workflowId);
-      if (id === undefined ? isRun : id === workflowId) yield { workflowId, runId: 'run', status: { name: status } };
-    }
-  }
-  const answer = async (id: string): Promise<Act[]> => known[id]?.acts ?? Promise.reject(new Error('nobody is there'));
-  const getHandle = (id: string) => ({
-    workflowId: id,
-    query: () => (known[id]?.status === 'COMPLETED' ? Promise.reject(new Error('no worker is needed')) : answer(id)),
-    result: async () => ({ acts: await answer(id) }),
-  });
-  const connection = {
-    withDeadline: (_at: number, call: () => unknown) => call(),
-    withAbortSignal: (_signal: unknown, call: () => unknown) => call(),
-    workflowService: { describeTaskQueue: () => ({ pollers: [{ lastAccessTime: { seconds: Date.now() / 1_000 } }] }) },
-  };
-  const session = {
-    cluster: 'default',
-    temporal: () => Promise.resolve({ client: { workflow: { list, getHandle } }, connection, namespace: 'default' }),
-    untilAnswered: <T>(call: Promise<T>) => call,
-  };
-  return { session: session as unknown as Session, queries };
-}
-
 const shown = (acts: readonly Act[]): string[] => acts.map(({ action, vms }) => `${action} ${vms.join()}`).sort();
 
 test('a set has its own history, and the restarts of VMs of its names or that it has acted on', async () => {
-  const { session, queries } = aSession();
+  const { session, queries } = aSession(WORKFLOWS);
   expect(shown(await readActs(session, Sets, ref, none))).toEqual(['adopt stray,web-24567', 'restart web-24567,stray']);
   // Runs that have touched other namespaces alone are not asked, and no run that has handed on what it knew.
   expect(queries[1]).toContain("(DroverNamespaces = 'shop' OR DroverNamespaces IS NULL)");
@@ -68,7 +32,7 @@ test('a set has its own history, and the restarts of VMs of its names or that it
 });
 
 test('a pool of the same name beside it has another, with changes of its template', async () => {
-  const { session } = aSession();
+  const { session } = aSession(WORKFLOWS);
   expect(shown(await readActs(session, Pools, ref, none))).toEqual([
     'delete web-24567',
     'machine type ',
@@ -77,7 +41,7 @@ test('a pool of the same name beside it has another, with changes of its templat
 });
 
 test('a VM whose name a pool or a set may have given has the acts of both', async () => {
-  const { session } = aSession();
+  const { session } = aSession(WORKFLOWS);
   expect(shown(await readActsOfVm(session, { ...ref, name: 'web-24567' }, none))).toEqual([
     'adopt web-24567',
     'delete web-24567',
@@ -107,12 +71,13 @@ test('a workflow that has ended answers without a worker, and the acts that a te
 
 test('a workflow that does not answer is named, and hides nothing about the others', async () => {
   const silent = { 'power/default/one': { acts: null } };
-  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const noted: string[] = [];
+  const note = (sentence: string): void => void noted.push(sentence);
   const { session } = aSession({ ...WORKFLOWS, ...silent });
-  expect(shown(await readActs(session, Pools, ref, none))).toEqual(['delete web-24567', 'machine type ']);
-  const words = 'what power/default/one did is not known: power/default/one does not answer: nobody is there\n';
-  expect(written.mock.calls.map(([text]) => text)).toEqual([words]);
-  written.mockRestore();
+  expect(shown(await readActs(session, Pools, ref, { ...none, note }))).toEqual(['delete web-24567', 'machine type ']);
+  expect(noted).toEqual([
+    'what power/default/one did is not known: power/default/one does not answer: nobody is there',
+  ]);
   await expect(
     readActs(aSession({ 'pool/default/shop/web': { acts: null } }).session, Pools, ref, none),
   ).rejects.toThrow('what pool/default/shop/web did is not known');

@@ -55,9 +55,9 @@ function headOf(page: Page, vm: VmDetails): TemplateResult {
   </header>`;
 }
 
-function whyOf({ wait, explanation }: VmDetails): TemplateResult | typeof nothing {
+function whyOf({ wait, explanation, isReady }: VmDetails): TemplateResult | typeof nothing {
   if (wait === null && explanation.length === 0) return nothing;
-  return html`<section class="because" aria-labelledby="why-title">
+  return html`<section class=${isReady ? 'because' : 'because bad'} aria-labelledby="why-title">
     <h2 id="why-title">Why</h2>
     <ol>
       ${wait === null ? nothing : html`<li>${waitView(wait)}</li>`}

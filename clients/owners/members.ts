@@ -65,26 +65,19 @@ export function whyNotReady(vm: Member, warning?: Warning, now = Date.now()): st
   )[0];
   const failure = telling ?? found?.[0];
   const starts = failedStarts(vm, now);
-  const detail = failure?.reason === NO_VMI ? whyNoVmi(vm) : (failure?.message ?? '');
+  const detail = failure?.reason === NO_VMI ? (WHY_NO_VMI[stateOf(vm)] ?? '') : (failure?.message ?? '');
   return [starts, detail, warning === undefined ? '' : formatWarning(warning, now)].filter(Boolean).join('; ');
 }
 
 /** KubeVirt's reason of `Ready` while a VM has no VMI, which says nothing of why. */
 const NO_VMI = 'VMINotExists';
 
-/** What its state tells instead; empty if that tells no more. */
-function whyNoVmi(vm: Member): string {
-  switch (stateOf(vm)) {
-    case 'Provisioning':
-      return 'its disks are being made or filled';
-    case 'WaitingForVolumeBinding':
-      return 'its claims are not bound yet';
-    case 'DataVolumeError':
-      return 'a DataVolume of it has failed';
-    default:
-      return '';
-  }
-}
+/** What a VM waits for that has no VMI, by its state. */
+export const WHY_NO_VMI: Partial<Record<string, string>> = {
+  Provisioning: 'its disks are being made or filled',
+  WaitingForVolumeBinding: 'its claims are not bound yet',
+  DataVolumeError: 'a DataVolume of it has failed',
+};
 
 /** `3 failed starts, the next at 2026-11-27T16:04:09Z`. */
 function failedStarts({ status }: Member, now: number): string {

@@ -4,6 +4,7 @@ import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { WHY_NO_VMI } from '../../owners/members.ts';
 import type { VmState } from '../contract/fleet.ts';
 
 export type Cycle = NonNullable<NonNullable<Pool['status']>['healing']>['cycles'][number];
@@ -107,11 +108,6 @@ const NEXT: Record<string, string> = {
   Running: 'its guest runs, and is not ready',
 };
 
-const UNSTARTED: Record<string, string> = {
-  Provisioning: 'its disks are being made',
-  WaitingForVolumeBinding: 'its claims are not bound yet',
-};
-
 const whyLost = (vmi: VmiView | undefined): string | null =>
   vmi?.nodeLost === true ? `its node ${vmi.node} does not answer` : null;
 
@@ -128,6 +124,6 @@ function coming(vm: VmView | null, vmi: VmiView | undefined): string {
   }
   const failures = vm?.startFailures ?? 0;
   if (failures > 0) return failures === 1 ? 'its last start failed' : `its last ${failures} starts failed`;
-  const what = UNSTARTED[vm?.state ?? ''] ?? 'KubeVirt has made no VMI of it yet';
+  const what = WHY_NO_VMI[vm?.state ?? ''] ?? 'KubeVirt has not created its VMI yet';
   return vm === null || vm.state === '' ? what : `${what} (${vm.state})`;
 }

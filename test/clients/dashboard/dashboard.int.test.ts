@@ -70,12 +70,13 @@ test('a user sees and does on the page what Kubernetes lets them, and is told wh
   ]);
   await using page = await Opened.start(kubeconfig, { namespace });
   await until(async () => expect(page.isSynced).toBe(true));
+  const message = 'you may not list and watch them';
   expect(page.session).toMatchObject({
     user: username,
     namespaces: [namespace],
     unseen: expect.arrayContaining([
-      { what: 'virtualmachineinstances', namespace, message: 'you may not list and watch them', since: null },
-      { what: 'nodes', namespace: null, message: 'you may not list and watch them', since: null },
+      { what: 'virtualmachineinstances', namespace, isForbidden: true, message, since: null },
+      { what: 'nodes', namespace: null, isForbidden: true, message, since: null },
     ]),
   });
   expect([...page.viewer.items.keys()]).toEqual([`pool/${namespace}/web`]);

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { readHistory } from '../../../clients/dashboard/details/history.ts';
 import { Kept } from '../../../clients/dashboard/details/kept.ts';
-import type { Session } from '../../../clients/session/session.ts';
 import { anAct } from '../../decisions/history/acts.ts';
 import { aSession, type Known } from '../history/sessions.ts';
 
@@ -24,10 +23,11 @@ async function historyOf(known: Record<string, Known> | null, resource = Virtual
     list: (_resource: unknown, { fieldSelector }: { fieldSelector?: string }) =>
       Promise.resolve({ items: fieldSelector?.startsWith('reportingComponent=') === true ? [request] : [] }),
   };
-  const its = { ...session, kube: () => Promise.resolve(kube), knowsTemporal: () => Promise.resolve(known !== null) };
+  const isKnown = known !== null;
+  Object.assign(session, { kube: () => Promise.resolve(kube), knowsTemporal: () => Promise.resolve(isKnown) });
   const name = resource === VirtualMachines ? 'web-1' : 'web';
   const subject = { resource, namespace: 'shop', name, isMember: (vm: string) => vm === 'web-1' };
-  const { history, unknown } = await readHistory(its as unknown as Session, subject, [], new Kept(1_000));
+  const { history, unknown } = await readHistory(session, subject, [], new Kept(1_000));
   return { history: history.map(({ what, sentence, tone }) => [what, sentence, tone]), unknown };
 }
 

@@ -14,9 +14,7 @@ import type { Page } from '../state/page.ts';
 export function needsView(page: Page): TemplateResult {
   const { items, count } = page.client.fleet.needs;
   return html`<section class="needs" aria-labelledby="needs-title">
-    <h1 id="needs-title" tabindex="-1">
-      ${count === 0 ? calmTitle(page) : `${counted(count, 'thing')} need${count === 1 ? 's' : ''} a person`}
-    </h1>
+    <h1 id="needs-title" tabindex="-1">${titleOf(page)}</h1>
     ${
       items.length === 0
         ? nothing
@@ -33,9 +31,14 @@ export function needsView(page: Page): TemplateResult {
 }
 
 /** Nothing is not the same as nothing yet, nothing any more, or nothing that the user may see. */
-function calmTitle({ client }: Page): TemplateResult | string {
-  if (!client.fleet.isSynced) return liveState(client) === 'signed-out' ? 'Signed out' : 'Looking…';
+function titleOf({ client }: Page): TemplateResult | string {
+  const { count } = client.fleet.needs;
   const since = unknownSince(client);
+  if (count > 0) {
+    const need = since === null ? `need${count === 1 ? 's' : ''} a person` : `needed a person at ${clockOf(since)}`;
+    return `${counted(count, 'thing')} ${need}`;
+  }
+  if (!client.fleet.isSynced) return liveState(client) === 'signed-out' ? 'Signed out' : 'Looking…';
   if (since !== null) return `What needs a person is unknown since ${clockOf(since)}`;
   const hidden = hiddenFrom(client.session);
   if (client.fleet.cards.length === 0 && isHidden(hidden, 'virtualmachinepools') && isHidden(hidden, 'virtualmachines'))

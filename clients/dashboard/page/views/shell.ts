@@ -161,20 +161,19 @@ const withdrawnView = ({
 function bottom({ client: { session } }: Page): TemplateResult {
   if (session === null) return html`<footer class="bottom"></footer>`;
   const { user, server, versions, namespaces, unseen } = session;
+  const notShown = Map.groupBy(
+    unseen.filter(({ since }) => since === null),
+    ({ namespace, message }) => `${namespace === null ? '' : ` in ${namespace}`}, because ${message}`,
+  );
   return html`<footer class="bottom">
     <p>
       ${user ?? 'unknown user'} on ${server} · drover ${versions.drover}
       ${versions.kubevirt === null ? nothing : html` · KubeVirt ${versions.kubevirt}`}
       ${namespaces === null ? nothing : html` · namespaces ${namespaces.join(', ')} alone`}
     </p>
-    ${unseen
-      .filter(({ since }) => since === null)
-      .map(
-        ({ what, namespace, message }) =>
-          html`<p class="warn">
-            Not shown: ${what}${namespace === null ? '' : ` in ${namespace}`}, because ${message}
-          </p>`,
-      )}
+    ${[...notShown].map(
+      ([why, some]) => html`<p class="warn">Not shown: ${some.map(({ what }) => what).join(', ')}${why}</p>`,
+    )}
   </footer>`;
 }
 

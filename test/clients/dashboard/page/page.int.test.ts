@@ -94,6 +94,9 @@ describe('the front page', () => {
     await expect
       .poll(() => textIn(page, 'main h1'))
       .toMatch(/^What needs a person is unknown since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    script.change({ needs: { items: [needOf('halted', 'it has halted')], count: 1 } });
+    await expect.poll(() => textIn(page, 'main h1')).toMatch(/^1 thing needed a person at \d{4}-/);
+    script.change({ needs: { items: [], count: 0 } });
     const unseen = ['virtualmachinepools', 'virtualmachines'].map((what) => ({
       what,
       namespace: 'default',
@@ -107,6 +110,9 @@ describe('the front page', () => {
     script.change({ cards: { gone: [WEB] } });
     await expect.poll(() => textIn(page, 'main h1')).toBe('You may not see pools, sets and VMs in default');
     expect(await textIn(page, 'main')).not.toContain('drover apply');
+    await expect
+      .poll(() => textIn(page, '.bottom .warn'))
+      .toBe('Not shown: virtualmachinepools, virtualmachines in default, because you may not list and watch them');
   });
 
   test('counts VMs that are to run, shows what can be typed as such, and one button of a card before the others', async () => {

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { hasSources } from '../dev/paths.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { addGlobalOptions } from './cli/globals.ts';
 import { examples } from './cli/options.ts';
@@ -95,6 +96,10 @@ export function droverProgram(name = 'drover'): Command {
   return program;
 }
 
+const ONLY_WITH_SOURCES: [what: string, line: string][] = hasSources()
+  ? [['Start everything on this machine: Temporal, Kubernetes, simulated KubeVirt, a worker', 'drover dev']]
+  : [];
+
 function withoutCompletion(name: string): Command {
   const program = addGlobalOptions(withPlainErrors(new Command(name)))
     .description('Manages fleets of KubeVirt virtual machines, as pools and replica sets, with Temporal workflows.')
@@ -103,7 +108,7 @@ function withoutCompletion(name: string): Command {
     .addHelpText(
       'after',
       examples(
-        ['Start everything on this machine: Temporal, Kubernetes, simulated KubeVirt, a worker', 'drover dev'],
+        ...ONLY_WITH_SOURCES,
         ['Make a pool of VMs and see it come up', 'drover apply -f pool.yaml && drover status --watch'],
         ['Scale it', 'drover scale pool web --replicas 20'],
       ),

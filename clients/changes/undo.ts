@@ -1,6 +1,6 @@
 import { changesOf, type ChangeRecord } from '../../decisions/changes/change-record.ts';
 import { formatPace } from '../../decisions/runs/report.ts';
-import { ageOf, printNote, plain, print, table, dryRunSuffix } from '../cli/print.ts';
+import { ageOf, printNote, plain, print, printData, table, dryRunSuffix, type DataFormat } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
 import { makeAndFollow } from '../operations/make.ts';
 import { readVms } from '../operations/read-vms.ts';
@@ -36,14 +36,20 @@ export const undoChange: Work<ChangingFlags> = async (session, flags, change) =>
   await makeAndFollow(session, { operation, what, printDryRun }, flags);
 };
 
-export const listChanges: Work<Flags> = async (session, flags) => {
+export const listChanges: Work<Flags & { output?: DataFormat }> = async (session, flags) => {
   const { vms } = await read(session, flags);
   const changes = new Map<string, ChangeRecord & { vms: number }>();
   for (const { records } of vms)
     for (const one of records) changes.set(one.id, { ...one, vms: (changes.get(one.id)?.vms ?? 0) + 1 });
+  const newestFirst = [...changes.values()].toSorted((a, b) => b.at.localeCompare(a.at));
+  if (flags.output !== undefined) return printData({ items: newestFirst }, flags.output);
   if (changes.size === 0) return printNote('no VM has a record of a change');
-  const rows = [...changes.values()]
-    .toSorted((a, b) => b.at.localeCompare(a.at))
-    .map(({ operation, vms, at, by, reason = '<none>' }) => [operation, vms, ageOf(at), by, reason]);
+  const rows = newestFirst.map(({ operation, vms, at, by, reason = '<none>' }) => [
+    operation,
+    vms,
+    ageOf(at),
+    by,
+    reason,
+  ]);
   print(table(['CHANGE', 'VMS', 'AGE', 'REQUESTED BY', 'REASON'], rows));
 };

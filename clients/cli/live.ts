@@ -57,7 +57,13 @@ export class Live {
       while (count > 1 && height(count) + (count < blocks.length ? 1 : 0) > this.#rows) count--;
     const hidden = blocks.length - count;
     const more = `… ${hidden} more ${noun}${hidden === 1 ? '' : 's'}: name some, or enlarge the window`;
-    this.draw(hidden === 0 ? lines(count) : [...lines(count), paint('yellow', more)]);
+    if (hidden === 0) return this.draw(lines(count));
+    const shown = isLiveTerminal(this.#stream)
+      ? lines(count)
+          .flatMap((line) => folded(line, this.#columns))
+          .slice(0, this.#rows - 1)
+      : lines(count);
+    this.draw([...shown, paint('yellow', more)]);
   }
 
   get #columns(): number {

@@ -6,7 +6,7 @@ import { atOnceOption, withMaking } from './operations.ts';
 /** Adds the flags by which all commands of changes are told which change, and of which VMs. */
 const withChange = (command: Command): Command =>
   command
-    .argument('[names...]')
+    .argument('[names...]', 'of VMs')
     .option('-l, --selector <selector>', 'VMs with these labels, such as app=db,tier!=web')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('--patch <file>', 'the change, as a merge patch of a VirtualMachine: a file, or - for standard input')
@@ -79,6 +79,7 @@ const listChangesCommand = (): Command =>
   new Command('list')
     .description('list the changes on record on VMs: the last five of each VM')
     .option('-A, --all-namespaces', 'in all namespaces')
+    .addOption(formatOption(['json', 'yaml']))
     .does(async () => (await import('../changes/undo.ts')).listChanges);
 
 export const changeCommand = (): Command =>

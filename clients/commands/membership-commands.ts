@@ -81,6 +81,6 @@ export const releaseCommand = (): Command =>
 const moveCommand = (name: string, kind: string): Command =>
   new Command(name)
     .argument('<kind>', `${kind} NAME, or ${kind}/NAME`)
-    .argument('[names...]')
+    .argument('[names...]', 'its name')
     .addOption(timeoutOption())
     .addOption(dryRunOption());

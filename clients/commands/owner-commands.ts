@@ -29,7 +29,7 @@ export const diffCommand = (): Command =>
     .option('--keep-replicas', 'as for apply: keep the number of replicas that something else has set')
     .option('--exit-code', 'exit with 1 if there is a difference, with 0 if there is none, and with 2 after an error')
     .examples(
-      ['Before a change', 'drover diff -f pool.yaml && drover apply -f pool.yaml'],
+      ['Before a change', 'drover diff -f pool.yaml'],
       ['In CI: does the cluster have what is in Git?', 'drover diff -f pools/ -R --exit-code'],
     )
     .does(async () => (await import('../apply/diff.ts')).diffManifests);
@@ -38,7 +38,7 @@ export const getCommand = (): Command =>
   new Command('get')
     .description('list pools, replica sets, VMs, VMIs or kept disks; a named pool or set is shown with its VMs or VMIs')
     .argument('<kind>', `${kindArguments(KINDS)}, KIND/NAME or KIND,KIND`)
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
@@ -65,7 +65,7 @@ export const describeCommand = (): Command =>
       'show everything about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors',
     )
     .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .addOption(formatOption(['json', 'yaml']))
     .examples(
       ['One pool', 'drover describe pool web'],
@@ -79,7 +79,7 @@ export const statusCommand = (): Command =>
   new Command('status')
     .description('show the progress of pools or replica sets: VMs by state, operations in progress, recent errors')
     .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only pools or sets with these labels, such as app=web,tier!=db')
     .addOption(formatOption(['json', 'yaml']))
@@ -106,7 +106,7 @@ export const scaleCommand = (): Command =>
   new Command('scale')
     .description('set how many VMs a pool or a replica set has')
     .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .option('--replicas <count>', 'how many VMs', parseCount)
     .option(
       '--remove <names>',
@@ -128,7 +128,7 @@ export const deleteCommand = (): Command =>
   withManifests(new Command('delete'))
     .description('delete pools and replica sets; drover deletes their VMs first')
     .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME; left out with -f`)
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .addOption(
       new Option('--cascade <how>', 'what becomes of the VMs: "orphan" leaves them running')
         .choices(['background', 'foreground', 'orphan'])
@@ -154,7 +154,7 @@ export const historyCommand = (): Command =>
         'as far back as it is on record: when, from what to what, who requested it, how it ended',
     )
     .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .option('--vm <name>', 'only what was done to this VM')
     .option(
       '--since <duration>',
@@ -176,7 +176,7 @@ export const driftCommand = (): Command =>
   new Command('drift')
     .description('list fields of VMs that users have changed, so that the VMs differ from their templates')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
-    .argument('[names...]')
+    .argument('[names...]', 'of these objects')
     .addOption(formatOption(['json', 'yaml']))
     .examples(
       ['All pools of the namespace', 'drover drift'],

@@ -97,7 +97,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
   const { verb, done } = ACTION_LABELS[action];
   const command = new Command(verb)
     .description(description)
-    .argument('[names...]')
+    .argument('[names...]', 'of VMs')
     .option('-l, --selector <selector>', 'VMs with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'VMs that this pool owns')
     .option('--owner <kind/name>', 'VMs that this pool or replica set owns, such as vmrs/runners')

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { RunningStack } from '../../dev/find-stack.ts';
+import { hasSources } from '../../dev/paths.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Impersonated } from '../../kubernetes/lib/impersonation.ts';
 import { Failure } from '../cli/failure.ts';
@@ -200,7 +201,8 @@ export class Session {
         'no cluster to talk to: give --kubeconfig or KUBECONFIG in addition to the address of Temporal',
       );
     throw new Failure(
-      'no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`',
+      'no cluster to talk to: give --kubeconfig or KUBECONFIG' +
+        (hasSources() ? ', or start the embedded stack with `drover dev`' : ''),
     );
   }
 

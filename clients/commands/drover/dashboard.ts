@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { Command, Option } from 'commander';
+import { Command, type Option } from 'commander';
 import { gatherSettings } from '../../../workers/settings/gather.ts';
 import { eachSetting, isOfDashboard } from '../../../workers/settings/settings.ts';
 import { UsageError } from '../../cli/failure.ts';
@@ -9,6 +9,7 @@ import { printNote, print } from '../../cli/print.ts';
 import { untilAborted } from '../../cli/watch-until.ts';
 import { Session } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { settingOption } from '../../settings/setting-option.ts';
 
 interface Options extends Globals {
   allNamespaces?: boolean;
@@ -20,10 +21,7 @@ interface Options extends Globals {
 const dashboardOptions = (): Option[] =>
   eachSetting()
     .filter(([name]) => isOfDashboard(name))
-    .map(([, { flag, what, value, without, within }]) => {
-      const text = `${what} (default: ${value ?? without})`.replaceAll('`', '');
-      return new Option(`${flag} <${within === undefined ? 'text' : 'number'}>`, text);
-    });
+    .map(([, setting]) => settingOption(setting));
 
 export function dashboardCommand(): Command {
   const command = new Command('dashboard')

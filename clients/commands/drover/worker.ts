@@ -1,18 +1,16 @@
-import { Option, type Command as Commander } from 'commander';
+import type { Command as Commander, Option } from 'commander';
 import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 import type { runWorker } from '../../../workers/worker.ts';
 import { Failure } from '../../cli/failure.ts';
 import { Session } from '../../session/session.ts';
 import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { settingOption } from '../../settings/setting-option.ts';
 import { Command } from '../command.ts';
 
 /** A flag for each setting of a worker. */
 function workerOptions(): Option[] {
   const own = eachSetting().filter(([name]) => isOfWorker(name));
-  return own.map(([, { flag, variable, what, value, without, within }]) => {
-    const text = `${what} (default: ${value ?? without})`.replaceAll('`', '');
-    return new Option(`${flag} <${within === undefined ? 'text' : 'number'}>`, text).env(variable);
-  });
+  return own.map(([, setting]) => settingOption(setting).env(setting.variable));
 }
 
 /** Throws `Failure` in the npm package, which leaves out what has a native part. */

@@ -81,6 +81,8 @@ test('blocks that fit a terminal are drawn whole, and the others are counted', (
   expect(drawn(9)).toBe('a\n  1\n\nb\n  2\n\nc\n  3\n');
   expect(drawn(8)).toBe('a\n  1\n\nb\n  2\n… 1 more pool: name some, or enlarge the window\n');
   expect(drawn(6)).toBe('a\n  1\n… 2 more pools: name some, or enlarge the window\n');
+  // Not even the first fits: the others are counted all the same.
+  expect(drawn(3)).toBe('a\n… 2 more pools: name some, or enlarge the window\n');
   const { live: view, written } = live();
   view.drawBlocks('pool', blocks);
   expect(written()).toContain('a\n  1\n\nb\n  2\n\nc\n  3\n');

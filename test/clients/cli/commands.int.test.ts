@@ -513,7 +513,9 @@ describe('status', () => {
     const once = await drover('status', '-n', namespace);
     expect(once).toMatchObject({ code: 0, stderr: '' });
     expect(once.stdout).toMatch(
-      new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 total, 2 updated\n {2}VMs: Stopped 2\n\n$`),
+      new RegExp(
+        `^\\d{4}-\\S+Z\n${namespace}/web {2}█+ 0/0 ready, 2 stopped, 2 total, 2 updated\n {2}VMs: Stopped 2\n\n$`,
+      ),
     );
     await fleet().createPool(namespace, 'db', { replicas: 0 });
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'db' }, 'merge', {
@@ -528,9 +530,9 @@ describe('status', () => {
     const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
     const untilShown = follow(child.stdout!);
     const outcome = outcomeOf(child);
-    await untilShown('0/2 ready');
+    await untilShown('0/0 ready, 2 stopped');
     await fleet().patchPool(namespace, 'web', { replicas: 5 });
-    await untilShown('0/5 ready, 5 total, 5 updated');
+    await untilShown('0/0 ready, 5 stopped, 5 total, 5 updated');
     child.kill('SIGINT');
     const { stdout, ...end } = await outcome;
     expect(end).toMatchObject({ code: 130, stderr: '' });

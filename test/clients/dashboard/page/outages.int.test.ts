@@ -102,7 +102,7 @@ test('a user whose right is withdrawn is told what is old, and sees what is new 
     .poll(() => textIn(page, '.banner'))
     .toContain(`What you see of virtualmachines in ${namespace} is from `);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
-  await page.getByText('/3 ready').waitFor();
+  await page.getByText('/1 ready').waitFor();
   await isLive(page);
   await setRules([rule('virtualmachinepools', 'virtualmachines')]);
   await squares(page, 3);

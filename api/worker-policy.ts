@@ -70,7 +70,7 @@ export const WORKER_POLICY = admissionPolicy({
   ],
   conditions: {
     worker: isWorker('request.namespace'),
-    'no-administrator': `!authorizer.group('${GROUP}').resource('${VirtualMachinePools.plural}').namespace(request.namespace).check('delete').allowed()`,
+    'deletes-no-pools': `!authorizer.group('${GROUP}').resource('${VirtualMachinePools.plural}').namespace(request.namespace).check('delete').allowed()`,
   },
   validations: [
     {

@@ -28,8 +28,15 @@ export class NodeController extends Controller {
     if (node === undefined || node.metadata.labels?.[SIMULATED_LABEL] !== 'true') return;
     const wanted = withReadiness(node, Date.now());
     if (wanted !== node) nodes.remember(await client.update<Node>(nodes.resource, wanted, { subresource: 'status' }));
+    else if (node.spec?.taints?.some(isNotReady) === true && !isOn(node.metadata, SimulatorAnnotation.lost)) {
+      const spec = { ...node.spec, taints: node.spec.taints.filter((taint) => !isNotReady(taint)) };
+      nodes.remember(await client.update<Node>(nodes.resource, { ...node, spec }));
+    }
   }
 }
+
+/** The API server taints each new node, and Kubernetes' controller of nodes takes that off one that is ready. */
+const isNotReady = ({ key }: { key?: string }): boolean => key === 'node.kubernetes.io/not-ready';
 
 const SIMULATED_LABEL = 'sim.drover.dev/node';
 

@@ -196,7 +196,7 @@ export interface Claim extends KubeObject {
 }
 
 export interface Node extends KubeObject {
-  spec?: { unschedulable?: boolean; [field: string]: unknown };
+  spec?: { unschedulable?: boolean; taints?: { key?: string }[]; [field: string]: unknown };
   status?: { conditions?: NodeCondition[]; [field: string]: unknown };
 }
 

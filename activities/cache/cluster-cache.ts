@@ -107,12 +107,12 @@ export class ClusterCache extends FollowedObjects {
    * record as this worker last saw it.
    */
   vmView(vm: Stored<VirtualMachine>): VmView {
-    return withoutEnded(this.namedOperations.current(withKnownRole(this.pools, vmView(vm))), Date.now());
+    return withoutEnded(this.namedOperations.current('vm', withKnownRole(this.pools, vmView(vm))), Date.now());
   }
 
   /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */
   withSurroundings(vmi: VmiView): VmiView {
-    return this.#around(this.namedOperations.current(vmi));
+    return this.#around(this.namedOperations.current('vmi', vmi));
   }
 
   #around(vmi: VmiView): VmiView {

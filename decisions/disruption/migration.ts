@@ -47,6 +47,9 @@ export function progressOfAttempt(
 const stateOf = (migration: VmiView['migration']): string =>
   migration === null ? '' : ` (${migration.phase}${quotaOf(migration)})`;
 
+/** KubeVirt's phases of a migration that it leaves by itself only once something else has happened. */
+const LASTING_PHASES: ReadonlySet<string> = new Set(['Pending', 'WaitingForSync', 'Synchronizing']);
+
 type InFlight = NonNullable<VmiView['migration']>;
 
 const quotaOf = ({ overQuota }: Pick<InFlight, 'overQuota'>): string =>
@@ -54,11 +57,12 @@ const quotaOf = ({ overQuota }: Pick<InFlight, 'overQuota'>): string =>
 
 /**
  * Says which migration a VM waits for; completes its name to a sentence. A migration that KubeVirt has not begun may
- * wait forever, so a user must be able to find it. The phases of others follow within seconds, and are not reported.
+ * wait forever, and so may one that waits for another cluster, so a user must be able to find it. The phases of others
+ * follow within seconds, and are not reported.
  */
 export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): string =>
-  phase === 'Pending'
-    ? `its migration ${name}, made at ${new Date(createdAt).toISOString()}, is Pending${quotaOf(more)}`
+  LASTING_PHASES.has(phase)
+    ? `its migration ${name}, made at ${new Date(createdAt).toISOString()}, is ${phase}${quotaOf(more)}`
     : `it migrates (${name})`;
 
 /**

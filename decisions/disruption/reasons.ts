@@ -4,6 +4,7 @@ import type { Operation, OperationKind } from '../views/operation.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { whyMigrating } from './migration.ts';
+import { USUAL_MS } from './overdue.ts';
 import { isPausedByPerson } from './pause.ts';
 
 /** A reason why a VM must not be disrupted now: neither stopped, restarted, replaced nor changed. */
@@ -11,6 +12,8 @@ export interface Reason {
   kind: OperationKind | 'OptedOut' | 'Receives' | 'Paused' | 'Evacuates' | 'Migrates';
   /** A sentence that begins with a small letter, such as `it migrates`. */
   message: string;
+  /** It has lasted longer than its kind usually does, and may never end. */
+  isOverdue?: true;
 }
 
 export const whyOptedOut = ({ optedOutUntil }: Pick<VmView, 'optedOutUntil'>): string =>
@@ -34,12 +37,19 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
   const operations = vmi === undefined ? ofVm : [...ofVm, ...vmi.operations];
   return [
     ...(vm.optedOut ? [{ kind: 'OptedOut' as const, message: whyOptedOut(vm) }] : []),
-    ...operations.map((operation) => ({ kind: operation.kind, message: MESSAGES[operation.kind](named(operation)) })),
+    ...operations.map(ofOperation),
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, message: 'it receives a migration' }] : []),
     ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, message: 'it is paused by a user' }] : []),
     ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, message: 'it is being moved' }] : []),
     ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, message: whyMigrating(vmi.migration) }] : []),
   ];
+}
+
+function ofOperation(operation: Operation): Reason {
+  const { kind, since, isOverdue } = operation;
+  const message = MESSAGES[kind](named(operation));
+  if (isOverdue === undefined || USUAL_MS[kind] === 0) return { kind, message };
+  return { kind, message: `${message}, since ${rfc3339(since!)}, which is longer than usual`, isOverdue };
 }
 
 const named = ({ object }: Operation): string => (object === null ? '' : ` (${object})`);
@@ -53,5 +63,5 @@ const MESSAGES: Record<OperationKind, (name: string) => string> = {
   VolumeMigration: () => 'its volumes are migrated',
   ManualRecovery: () =>
     'it needs manual recovery (ManualRecoveryRequired): its VMI ended while its volumes were migrated, and its spec must name its old volumes again',
-  Hotplug: () => 'its disks are being plugged in or unplugged',
+  Hotplug: (name) => `its disks are being plugged in or unplugged${name}`,
 };

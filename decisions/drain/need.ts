@@ -1,6 +1,7 @@
 import type { DrainRules } from '../../api/rules/pool-defaults.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../disruption/migration.ts';
 import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
+import { USUAL_MS } from '../disruption/overdue.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
@@ -72,7 +73,10 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   if (isLate && (blocked !== null || !isRestartedInstead(input, vmi, isPast))) return cancel(vmi);
   if (isEvacuating(vmi) && !isLate && !(isPast && mayRestart(input, vmi))) return migrating(input, vmi, isPast);
   if (blocked !== null) return blocked;
-  if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyMigrating(vmi.migration));
+  if (!isEvacuating(vmi) && vmi.migration !== null) {
+    const until = vmi.migration.createdAt + USUAL_MS.Migration;
+    return waits(whyMigrating(vmi.migration), until > input.now ? { until } : { isStuck: true });
+  }
   const until = vmi.createdAt + START_MS;
   if (isStarting(vmi) && until > input.now) return waits(`it is starting (${vmi.whyNotReady ?? vmi.phase})`, { until });
   return actOn(input, vmi, isPast);
@@ -156,7 +160,8 @@ function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
 /** Returns why an eviction must neither move the VM nor end it now. `isStuck`: only a user takes that away. */
 export function whyKept(vm: VmView, vmi: VmiView): { message: string; isStuck: boolean } | null {
   const reason = reasonsOf(vm, vmi).find(({ kind }) => !OWN_RULES.has(kind));
-  return reason === undefined ? null : { message: reason.message, isStuck: LASTING.has(reason.kind) };
+  if (reason === undefined) return null;
+  return { message: reason.message, isStuck: LASTING.has(reason.kind) || reason.isOverdue === true };
 }
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {

@@ -1,4 +1,5 @@
 import type { Condition } from '../../api/objects.ts';
+import { timeOf } from '../lib/time.ts';
 import { NO_OPERATIONS, type Operation, type OperationKind } from '../views/operation.ts';
 import { internOrNull } from './intern.ts';
 
@@ -7,14 +8,16 @@ export interface VmOperationFields {
   conditions?: Condition[];
   snapshotInProgress?: string;
   restoreInProgress?: string;
-  memoryDumpRequest?: { phase?: string };
-  volumeRequests?: unknown[];
+  memoryDumpRequest?: { phase?: string; startTimestamp?: string | null };
+  volumeRequests?: { addVolumeOptions?: { name?: string }; removeVolumeOptions?: { name?: string } }[];
 }
 
 /** The fields of a VirtualMachineInstance's status that tell of operations on it. */
 export interface VmiOperationFields {
   conditions?: Condition[];
-  changedBlockTracking?: { backupStatus?: { backupName?: string; completed?: boolean } | null };
+  changedBlockTracking?: {
+    backupStatus?: { backupName?: string; completed?: boolean; startTimestamp?: string | null } | null;
+  };
   fsFreezeStatus?: string;
   migratedVolumes?: unknown[];
   volumeStatus?: { name?: string; hotplugVolume?: object; phase?: string }[];
@@ -32,34 +35,44 @@ export function vmOperations(status: VmOperationFields = {}): readonly Operation
   return found([
     snapshotInProgress ? of('Snapshot', snapshotInProgress) : null,
     restoreInProgress ? of('Restore', restoreInProgress) : null,
-    isTrue(conditions, 'ManualRecoveryRequired') ? of('ManualRecovery') : null,
-    isTrue(conditions, 'VolumesChange') ? of('VolumeMigration') : null,
-    DUMPING.includes(memoryDumpRequest?.phase) ? of('MemoryDump') : null,
-    (volumeRequests?.length ?? 0) > 0 ? of('Hotplug') : null,
+    ofCondition(conditions, 'ManualRecoveryRequired', 'ManualRecovery'),
+    ofCondition(conditions, 'VolumesChange', 'VolumeMigration'),
+    DUMPING.includes(memoryDumpRequest?.phase) ? of('MemoryDump', undefined, memoryDumpRequest?.startTimestamp) : null,
+    volumeRequests?.[0] === undefined ? null : of('Hotplug', nameOf(volumeRequests[0])),
   ]);
 }
 
 export function vmiOperations(status: VmiOperationFields = {}): readonly Operation[] {
   const { conditions, changedBlockTracking, fsFreezeStatus, migratedVolumes, volumeStatus } = status;
-  const { backupName, completed } = changedBlockTracking?.backupStatus ?? {};
+  const { backupName, completed, startTimestamp } = changedBlockTracking?.backupStatus ?? {};
   const isCalledOff = conditions?.some(({ type, status: is }) => type === 'VolumesChange' && is === 'False') ?? false;
-  const areMoved = isTrue(conditions, 'VolumesChange') || ((migratedVolumes?.length ?? 0) > 0 && !isCalledOff);
-  const arePlugged = volumeStatus?.some((one) => one.hotplugVolume !== undefined && PLUGGING.includes(one.phase));
+  const areMoved = (migratedVolumes?.length ?? 0) > 0 && !isCalledOff ? of('VolumeMigration') : null;
+  const plugged = volumeStatus?.find((one) => one.hotplugVolume !== undefined && PLUGGING.includes(one.phase));
   return found([
     // As KubeVirt's migration controller judges it.
-    backupName && completed !== true ? of('Backup', backupName) : null,
-    areMoved ? of('VolumeMigration') : null,
+    backupName && completed !== true ? of('Backup', backupName, startTimestamp) : null,
+    ofCondition(conditions, 'VolumesChange', 'VolumeMigration') ?? areMoved,
     fsFreezeStatus === 'frozen' ? of('Freeze') : null,
-    arePlugged === true ? of('Hotplug') : null,
+    plugged === undefined ? null : of('Hotplug', plugged.name),
   ]);
 }
 
-const of = (kind: OperationKind, object?: string): Operation => ({ kind, object: internOrNull(object) });
+function of(kind: OperationKind, object?: string, begunAt?: string | null): Operation {
+  const since = timeOf(begunAt);
+  return { kind, object: internOrNull(object), ...(since === null ? {} : { since }) };
+}
+
+type VolumeRequest = NonNullable<VmOperationFields['volumeRequests']>[number];
+
+const nameOf = ({ addVolumeOptions, removeVolumeOptions }: VolumeRequest): string | undefined =>
+  (addVolumeOptions ?? removeVolumeOptions)?.name;
 
 function found(all: (Operation | null)[]): readonly Operation[] {
   const operations = all.filter((one) => one !== null);
   return operations.length === 0 ? NO_OPERATIONS : operations;
 }
 
-const isTrue = (conditions: Condition[] | undefined, type: string): boolean =>
-  conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
+function ofCondition(conditions: Condition[] = [], type: string, kind: OperationKind): Operation | null {
+  const found = conditions.find((condition) => condition.type === type && condition.status === 'True');
+  return found === undefined ? null : of(kind, undefined, found.lastTransitionTime);
+}

@@ -13,8 +13,12 @@ export interface Operation {
     | 'ManualRecovery'
     /** Disks are being plugged in or out. */
     | 'Hotplug';
-  /** Name of the object that asks for it, in the VM's namespace; null if there is none. */
+  /** Name of the object that asks for it, in the VM's namespace, or of what it is about; null if there is none. */
   object: string | null;
+  /** Since when it lasts, or was first seen, in milliseconds since the epoch; absent if that is not known. */
+  since?: number;
+  /** It has lasted longer than its kind usually does, and may never end. */
+  isOverdue?: true;
 }
 
 export type OperationKind = Operation['kind'];

@@ -1,4 +1,5 @@
 import { VirtualMachineRestores, VirtualMachineSnapshots, type Resource } from '../../../api/resources.ts';
+import { overdueAt, withOverdue } from '../../../decisions/disruption/overdue.ts';
 import type { Operation, OperationKind } from '../../../decisions/views/operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -45,17 +46,23 @@ export class NamedOperations {
   readonly #tracked = new Map<string, Tracked>();
   /** What each VM and VMI names, by its holder and key. */
   readonly #named = new Map<string, string[]>();
+  /** Since when the operations of each VM and VMI last, by their kinds; as far as that is known, since they were seen. */
+  readonly #lasting = new Map<string, { since: Map<OperationKind, number>; timer: NodeJS.Timeout | undefined }>();
   #isStopped = false;
 
   constructor(options: Options) {
     this.#options = options;
   }
 
-  /** Returns the view without what is known to be gone. */
-  current<V extends Operated>(view: V): V {
+  /** Returns the view without what is known to be gone; of the others, it says since when they last. */
+  current<V extends Operated>(holder: Holder, view: V): V {
     if (view.operations.length === 0) return view;
-    const operations = view.operations.filter((one) => this.#tracked.get(idOf(view, one) ?? '')?.isGone !== true);
-    return operations.length === view.operations.length ? view : { ...view, operations };
+    const now = Date.now();
+    const since = this.#lasting.get(idIn(holder, view))?.since;
+    const operations = view.operations
+      .filter((one) => this.#tracked.get(idOf(view, one) ?? '')?.isGone !== true)
+      .map((one): Operation => ({ since: since?.get(one.kind) ?? now, ...one }));
+    return { ...view, operations: withOverdue(operations, now) };
   }
 
   /** Follows the objects that the status of a VM, or of a VMI, names now; and returns its current view. */
@@ -63,7 +70,8 @@ export class NamedOperations {
     const key = `${view.namespace}/${view.name}`;
     const operations = view.operations.filter((one) => idOf(view, one) !== undefined);
     if (operations.length > 0 || this.#named.has(`${holder}/${key}`)) this.#follow(holder, key, view, operations);
-    return this.current(view);
+    this.#date(holder, view);
+    return this.current(holder, view);
   }
 
   /** Forgets a VM, or a VMI, that is gone. */
@@ -71,11 +79,34 @@ export class NamedOperations {
     const id = `${holder}/${namespace}/${name}`;
     for (const named of this.#named.get(id) ?? []) this.#drop(named, id);
     this.#named.delete(id);
+    clearTimeout(this.#lasting.get(id)?.timer);
+    this.#lasting.delete(id);
   }
 
   stop(): void {
     this.#isStopped = true;
     for (const { again } of this.#tracked.values()) clearTimeout(again);
+    for (const { timer } of this.#lasting.values()) clearTimeout(timer);
+  }
+
+  /** Notes since when the operations last, and tells when the next of them has taken too long. */
+  #date(holder: Holder, view: Operated): void {
+    const id = idIn(holder, view);
+    const before = this.#lasting.get(id);
+    clearTimeout(before?.timer);
+    this.#lasting.delete(id);
+    if (view.operations.length === 0 || this.#isStopped) return;
+    const now = Date.now();
+    const sinceOf = ({ kind, since }: Operation): number => since ?? before?.since.get(kind) ?? now;
+    const since = new Map(view.operations.map((one) => [one.kind, sinceOf(one)]));
+    const ends = view.operations.map((one) => overdueAt({ ...one, since: sinceOf(one) })).filter((at) => at > now);
+    const tell = (): void => {
+      this.#options.onChange(holder, `${view.namespace}/${view.name}`, this.current(holder, view).operations);
+      this.#date(holder, view);
+    };
+    const timer = ends.length === 0 ? undefined : setTimeout(tell, Math.min(...ends) - now);
+    timer?.unref?.();
+    this.#lasting.set(id, { since, timer });
   }
 
   #follow(holder: Holder, key: string, view: Operated, operations: readonly Operation[]): void {
@@ -109,7 +140,7 @@ export class NamedOperations {
     if (isGone !== null && isGone !== tracked.isGone) {
       tracked.isGone = isGone;
       for (const { holder, view } of tracked.holders.values())
-        this.#options.onChange(holder, `${view.namespace}/${view.name}`, this.current(view).operations);
+        this.#options.onChange(holder, `${view.namespace}/${view.name}`, this.current(holder, view).operations);
     }
     tracked.again = setTimeout(() => void this.#check(path, namespace, operation), AGAIN_MS);
     tracked.again.unref?.();
@@ -125,6 +156,8 @@ export class NamedOperations {
     }
   }
 }
+
+const idIn = (holder: Holder, { namespace, name }: Operated): string => `${holder}/${namespace}/${name}`;
 
 /** Names the object that asks for the operation; undefined if there is none. */
 const idOf = ({ namespace }: Operated, { kind, object }: Operation): string | undefined =>

@@ -349,6 +349,33 @@ describe('a VM that no other node takes', () => {
   });
 });
 
+const hotplug = (more: object) => ({ operations: [{ kind: 'Hotplug' as const, object: 'data', since: 0, ...more }] });
+
+describe('what holds a VM for longer than its kind usually does', () => {
+  const migration = (age: number) => ({ migration: { name: 'm', phase: 'Synchronizing', createdAt: NOW - age } });
+  const USUAL = 6 * 3_600_000;
+  test.each<[string, Given, object]>([
+    ['is waited for until then', { vmi: hotplug({}) }, { isStuck: false, message: expect.stringMatching(/\(data\)$/) }],
+    [
+      'is stuck',
+      { vmi: hotplug({ isOverdue: true }) },
+      { isStuck: true, message: expect.stringMatching(/\(data\), since/) },
+    ],
+    [
+      'also of a migration by another client: before',
+      { vmi: migration(USUAL - 1) },
+      { isStuck: false, until: NOW + 1 },
+    ],
+    [
+      'also of a migration by another client: after',
+      { vmi: migration(USUAL) },
+      { isStuck: true, message: expect.stringContaining('is Synchronizing') },
+    ],
+  ])('%s', (_what, given, expected) => {
+    expect(need(given)).toMatchObject({ need: 'deferred', ...expected });
+  });
+});
+
 describe('a refusal of the API server', () => {
   const refusal = { vm: 'web-1', uid: 'u', message: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
   test('is retried later', () => {

@@ -29,13 +29,16 @@ const fail = (status: number, reason: string) => (): never => {
 
 test('an operation whose object is gone holds nothing, and holds again if the object returns', async () => {
   answer = fail(404, 'NotFound');
-  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toEqual([SNAPSHOT, DUMP]);
+  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toMatchObject([SNAPSHOT, DUMP]);
   await vi.advanceTimersByTimeAsync(0);
-  expect(onChange).toHaveBeenCalledExactlyOnceWith('vm', 'shop/web-1', [DUMP]);
-  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toEqual([DUMP]);
+  expect(onChange).toHaveBeenCalledExactlyOnceWith('vm', 'shop/web-1', [expect.objectContaining(DUMP)]);
+  expect(operations.seen('vm', vm(SNAPSHOT, DUMP)).operations).toMatchObject([DUMP]);
   answer = () => ({});
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(onChange).toHaveBeenLastCalledWith('vm', 'shop/web-1', [SNAPSHOT, DUMP]);
+  expect(onChange).toHaveBeenLastCalledWith('vm', 'shop/web-1', [
+    expect.objectContaining(SNAPSHOT),
+    expect.objectContaining(DUMP),
+  ]);
   operations.forget('vm', vm());
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -50,7 +53,26 @@ test.each([
   operations.seen('vm', vm(SNAPSHOT));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(onChange).not.toHaveBeenCalled();
-  expect(operations.current(vm(SNAPSHOT)).operations).toEqual([SNAPSHOT]);
+  expect(operations.current('vm', vm(SNAPSHOT)).operations).toMatchObject([SNAPSHOT]);
   operations.seen('vm', vm());
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('an operation that takes longer than its kind usually does is told, and since when it was seen', () => {
+  vi.setSystemTime(1_000);
+  answer = () => ({});
+  const plugging: Operation = { kind: 'Hotplug', object: 'data' };
+  operations.seen('vmi', vm(plugging));
+  vi.advanceTimersByTime(600_000);
+  expect(operations.seen('vmi', vm(plugging)).operations).toEqual([{ ...plugging, since: 1_000 }]);
+  vi.advanceTimersByTime(299_999);
+  expect(onChange).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  const overdue = [{ ...plugging, since: 1_000, isOverdue: true }];
+  expect(onChange).toHaveBeenCalledExactlyOnceWith('vmi', 'shop/web-1', overdue);
+  expect(operations.current('vmi', vm(plugging)).operations).toEqual(overdue);
+  operations.seen('vmi', vm());
+  expect(operations.seen('vmi', vm(plugging)).operations).toEqual([{ ...plugging, since: 901_000 }]);
+  operations.forget('vmi', vm());
   expect(vi.getTimerCount()).toBe(0);
 });

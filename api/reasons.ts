@@ -105,6 +105,7 @@ export const CONDITION_REASONS = {
   },
   EvictionsNotLimited: {
     NameTaken: 'the PodDisruptionBudget that the pool would have belongs to something else',
+    AnotherSelects: 'another PodDisruptionBudget selects pods of the pool, too, so that Kubernetes evicts none of them',
   },
   ConfigurationNotWatched: {
     Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',

@@ -124,6 +124,13 @@ export class ClusterCache extends FollowedObjects {
     return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
   }
 
+  /** Returns the PodDisruptionBudgets of a namespace with names that no pool gives its own. */
+  otherPodBudgetsIn(namespace: string): PodBudgetView[] {
+    return [...this.podBudgets.values()].filter(
+      (one): one is PodBudgetView => one?.namespace === namespace && one.pool === null,
+    );
+  }
+
   /** Returns what KubeVirt does when a running VM's template changes. */
   rolloutStrategy(): VmRolloutStrategy {
     return this.strategy.known.strategy;

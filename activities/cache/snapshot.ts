@@ -22,6 +22,7 @@ export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot 
     revisions: cache.revisions.of(pool.metadata),
     keptClaims: cache.keptClaims.of(pool.metadata),
     podBudget: cache.podBudgetOf(namespace, name),
+    otherPodBudgets: cache.otherPodBudgetsIn(namespace),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
     plugs: cache.kubevirtPlugs(),

@@ -2,9 +2,12 @@ import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { isOwnerReferenceTo } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { matchesLabels } from '../../api/rules/label-selector.ts';
 import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
 import { isActive, isMeantToRun, liveVmi, runsByItself } from '../health/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
+import { asObject, field, isObject, parsedObject } from '../lib/json.ts';
+import { formatNames } from '../lib/names.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { PoolStep } from '../owners/steps.ts';
@@ -22,12 +25,12 @@ interface PodBudgetSpec {
   unhealthyPodEvictionPolicy: 'AlwaysAllow';
 }
 
-/** What drover keeps of a PodDisruptionBudget with a name that a pool gives its own, whatever its owner. */
+/** What drover keeps of a PodDisruptionBudget, whatever its owner. */
 export interface PodBudgetView {
   namespace: string;
   name: string;
-  /** The pool whose PodDisruptionBudget would have this name. */
-  pool: string;
+  /** The pool whose PodDisruptionBudget would have this name; null if no pool's would. */
+  pool: string | null;
   /** UID of the pool of drover's that controls it; null if none does. */
   poolUid: string | null;
   /** Canonical JSON of its spec. */
@@ -38,16 +41,19 @@ const PREFIX = 'drover-';
 
 export const podBudgetName = (pool: string): string => `${PREFIX}${pool}`;
 
-/** Returns null for a PodDisruptionBudget with a name that no pool gives its own. */
+/** KubeVirt's label of a pod, by which it protects single VMIs: it selects no others. */
+const OF_ONE_VMI = 'kubevirt.io/created-by';
+
+/** Returns null for a PodDisruptionBudget of KubeVirt's, of which there may be thousands. */
 export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetView | null {
   const { namespace, name } = budget.metadata;
-  if (!name.startsWith(PREFIX)) return null;
+  if (field(budget.spec, 'selector', 'matchLabels', OF_ONE_VMI) !== undefined) return null;
   const owner = controllerOf(budget);
   const isOfPool = owner !== undefined && isOwnerReferenceTo(owner, VirtualMachinePools);
   return {
     namespace: namespace!,
     name,
-    pool: name.slice(PREFIX.length),
+    pool: name.startsWith(PREFIX) ? name.slice(PREFIX.length) : null,
     poolUid: isOfPool ? owner.uid : null,
     spec: canonical(budget.spec ?? null),
   };
@@ -66,6 +72,8 @@ export const podBudgetSpec = (pool: string, minAvailable: number): PodBudgetSpec
 export interface PodBudgetInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf'> {
   /** The PodDisruptionBudget with the name that the pool gives its own; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
+  /** PodDisruptionBudgets of the namespace with names that no pool gives its own; absent if none are known. */
+  otherPodBudgets?: readonly PodBudgetView[];
 }
 
 /**
@@ -98,11 +106,30 @@ export function podBudgetSteps(input: PodBudgetInput): Extract<PoolStep, { kind:
   return [{ kind: 'updatePodDisruptionBudget', minAvailable, reason }];
 }
 
-/** `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while so. */
+/** `EvictionsNotLimited`: the pool's PodDisruptionBudget is missing, or of no use. There only while so. */
 export function podBudgetCondition(input: PodBudgetInput): UntimedCondition[] {
-  if (!isNameTaken(input) || minAvailableOf(input) === null) return [];
+  if (minAvailableOf(input) === null) return [];
+  if (!isNameTaken(input)) return besideOthers(input);
   const message =
     `PodDisruptionBudget ${input.podBudget!.name} does not belong to the pool, and stays as it is: ` +
     'evictions of its VMs are not limited by maxUnavailable';
   return [{ type: 'EvictionsNotLimited', status: 'True', reason: 'NameTaken', message }];
+}
+
+/** Kubernetes refuses all evictions of a pod that two PodDisruptionBudgets select, with an error of the server's. */
+function besideOthers({ pool, otherPodBudgets = [] }: PodBudgetInput): UntimedCondition[] {
+  const labels = asObject(field(pool.spec.template, 'spec', 'template', 'metadata', 'labels')) as Record<
+    string,
+    string
+  >;
+  const ofPods = { ...labels, [POOL_LABEL]: pool.metadata.name, 'kubevirt.io': 'virt-launcher' };
+  const selecting = otherPodBudgets.filter(({ spec }) => {
+    const selector = field(parsedObject(spec), 'selector');
+    return isObject(selector) && matchesLabels(selector, ofPods);
+  });
+  if (selecting.length === 0) return [];
+  const message =
+    `PodDisruptionBudget ${formatNames(selecting.map(({ name }) => name))} selects pods of its VMs, too: ` +
+    'Kubernetes evicts no pod that more than one selects';
+  return [{ type: 'EvictionsNotLimited', status: 'True', reason: 'AnotherSelects', message }];
 }

@@ -21,6 +21,8 @@ export interface PoolSnapshot
   keptClaims: readonly KeptClaim[];
   /** The PodDisruptionBudget with the name that the pool gives its own, whatever its owner; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
+  /** PodDisruptionBudgets of its namespace with names that no pool gives its own. */
+  otherPodBudgets?: readonly PodBudgetView[];
   /** What is known of Secrets and ConfigMaps; null if nothing is yet, or the pool doesn't ask for it. */
   contents: Contents | null;
 }

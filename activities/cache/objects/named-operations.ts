@@ -46,7 +46,7 @@ export class NamedOperations {
   readonly #tracked = new Map<string, Tracked>();
   /** What each VM and VMI names, by its holder and key. */
   readonly #named = new Map<string, string[]>();
-  /** Since when the operations of each VM and VMI last, by their kinds; as far as that is known, since they were seen. */
+  /** Since when the operations of each VM and VMI last, by their kinds: if nothing says it, since they were seen. */
   readonly #lasting = new Map<string, { since: Map<OperationKind, number>; timer: NodeJS.Timeout | undefined }>();
   #isStopped = false;
 

@@ -79,6 +79,28 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(podBudgetCondition(given(none, five))).toEqual([]);
   });
 
+  test.each<[object | undefined, boolean]>([
+    [{ matchLabels: { tier: 'front' } }, true],
+    [{ matchLabels: { 'drover.dev/pool': 'web' } }, true],
+    [{ matchExpressions: [{ key: 'kubevirt.io', operator: 'Exists' }] }, true],
+    [{}, true],
+    [undefined, false],
+    [{ matchLabels: { tier: 'back' } }, false],
+  ])('is said to be of no use while another with the selector %j selects its pods: %j', (selector, expected) => {
+    const template = withStrategy('None');
+    const labelled = {
+      spec: { ...template.spec, template: { ...template.spec.template, metadata: { labels: { tier: 'front' } } } },
+    };
+    const other = { namespace: 'shop', name: 'guard', pool: null, poolUid: null, spec: canonical({ selector }) };
+    const conditionOf = (spec: Partial<PoolSpec>) =>
+      podBudgetCondition({ ...given(spec, five, there(3)), otherPodBudgets: [other] });
+    const { drain: _drain, ...withoutDrain } = { ...none, template: labelled };
+    expect(conditionOf(withoutDrain)).toEqual([]);
+    expect(conditionOf({ ...none, template: labelled })).toMatchObject(
+      expected ? [{ reason: 'AnotherSelects', message: expect.stringContaining('guard') as string }] : [],
+    );
+  });
+
   test('is recognized by its name and its owner', () => {
     const owner = {
       apiVersion: 'drover.dev/v1alpha1',
@@ -90,7 +112,9 @@ describe('the PodDisruptionBudget of a pool', () => {
     const metadata = { namespace: 'shop', name: 'drover-web', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
     const spec = podBudgetSpec('web', 3);
     expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [owner] }, spec })).toEqual(there(3));
-    expect(podBudgetView({ metadata: { ...metadata, name: 'web' }, spec })).toBeNull();
+    expect(podBudgetView({ metadata: { ...metadata, name: 'web' }, spec })).toMatchObject({ name: 'web', pool: null });
+    const ofKubeVirt = { selector: { matchLabels: { 'kubevirt.io/created-by': 'vmi-uid' } } };
+    expect(podBudgetView({ metadata: { ...metadata, name: 'kubevirt-1' }, spec: ofKubeVirt as never })).toBeNull();
     expect(podBudgetView({ metadata, spec })).toEqual({ ...there(3), poolUid: null });
     const theirs = { ...owner, apiVersion: 'pool.kubevirt.io/v1beta1' };
     expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [theirs] }, spec })?.poolUid).toBeNull();

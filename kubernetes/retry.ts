@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isConflict } from './errors.ts';
+import { ActRefused, isConflict } from './errors.ts';
+import { ageOf, clocks } from './lib/clocks.ts';
 
 /** KubeVirt writes to a starting or stopping VM several times a second. */
 const TRIES = 8;
@@ -33,4 +34,34 @@ export async function retryOnConflict<T>(
       if (pauseMs !== undefined) await sleep(pauseMs(count));
     }
   }
+}
+
+/** How old an answer may be when a request that rests on it is sent, in milliseconds. */
+const FRESH_MS = 1_000;
+/** How old it may be if the API server takes longer to answer each time it is asked. */
+const AT_MOST_MS = 8_000;
+
+/** For the options of a request: throws if it is too late to send it. */
+export type LastCheck = () => void;
+
+/**
+ * Asks whether a request that takes something away is still wanted, and sends it while the answer is fresh: `act` does
+ * both, and hands the last check on to the request. A worker may be suspended between the two, or wait for its turn: if
+ * the answer has grown old, nothing is sent, and `act` is called again. It may have grown older each time, for an API
+ * server that is slow. Throws a conflict if it stays too old. `also`: what else is checked last.
+ */
+export async function whileFresh<T>(act: (lastCheck: LastCheck) => Promise<T>, also?: LastCheck): Promise<T> {
+  for (let freshMs = FRESH_MS; freshMs <= AT_MOST_MS; freshMs *= 2) {
+    const since = clocks();
+    const outdated = new Error('the answer has grown old');
+    try {
+      return await act(() => {
+        also?.();
+        if (ageOf(since) >= freshMs) throw outdated;
+      });
+    } catch (error) {
+      if (error !== outdated) throw error;
+    }
+  }
+  throw new ActRefused('Conflict', 'the API server takes too long to say whether that is still wanted');
 }

@@ -2,6 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { credentialsIn } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
+import { checkingLast, NotSent } from './lib/checking-last.ts';
 import { deadlineOf } from './lib/deadline.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
 import { Semaphore } from './lib/semaphore.ts';
@@ -202,7 +203,7 @@ export class Transport {
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const base = this.#server.pathname === '/' ? '' : this.#server.pathname.replace(/\/$/, '');
     try {
-      return await dispatcher.request({
+      return await checkingLast(dispatcher, request.lastCheck).request({
         origin: this.#server.origin,
         path: base + request.path,
         method: request.method,
@@ -216,6 +217,7 @@ export class Transport {
         ...(request.signal === undefined ? {} : { signal: request.signal }),
       });
     } catch (error) {
+      if (error instanceof NotSent) throw error.cause;
       return this.#fail(request, error);
     }
   }

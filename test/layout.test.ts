@@ -218,6 +218,26 @@ test('no test waits for the second that Vitest waits by default', () => {
   expect(waits.toSorted()).toEqual(['test/wait-for.ts', 'test/workflows/time-skipping.ts']);
 });
 
+/** What activities delete without a last check, and why. */
+const NOT_CHECKED_LAST = {
+  'activities/disks/check-deletion.ts': 'a dry run',
+  'activities/disruption/migrations.ts': 'by the version of the migration, which KubeVirt has not begun',
+  'activities/drain/pod-disruption-budget.ts': 'the next plan makes it again if it is wanted',
+  'activities/membership/kubevirt-revisions.ts': 'by their versions, and nothing has them',
+  'activities/operations/operations.ts': 'by its version: it has ended for good',
+  'activities/rollout/checks/job.ts': 'the next look makes it again if it is wanted',
+  'activities/rollout/revisions.ts': 'by their versions: what is used again is written',
+  'activities/schedules/schedules.ts': 'by their versions: they have ended for good',
+};
+
+test('a worker deletes nothing by an answer that has grown old', () => {
+  const unchecked = sources().filter((source) => {
+    const deletions = textOf(source).match(/\bclient\.delete\([^;]*;/gi) ?? [];
+    return source.startsWith('activities/') && !deletions.every((call) => /lastCheck|, options\)/.test(call));
+  });
+  expect(unchecked.toSorted()).toEqual(Object.keys(NOT_CHECKED_LAST));
+});
+
 /** What activities write by merge patches without a look at whether it is kept, and why. */
 const UNLOOKED = {
   'activities/changes/vm-changer.ts': 'looks itself: users write quantities in any form, and no value is told',

@@ -9,12 +9,13 @@ import { isStateClaimOf } from '../../decisions/template/vm-state.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { Acted } from '../owners/try-each.ts';
+import type { DiskKeeper } from './shared-disks.ts';
 
 /** As KubeVirt writes it, but without `blockOwnerDeletion`, which some clusters let only those set who own the VM. */
 const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
@@ -29,13 +30,25 @@ const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
  * pool no longer keeps disks: checked again right before, it has the pool's mark and no owner, and its VM does not
  * exist. Throws an `ActRefused` with the reason `DiskHeld` that says whose it is now, if something else has taken it.
- * `pool`: as the API server has it.
+ * `poolNow`: as the API server has it.
  */
-export async function discardDisk(
-  { client, cache }: { client: KubeClient; cache: Pick<ClusterCache, 'diskUsers'> },
+export const discardDisk = (
+  access: DiskKeeper,
   key: PoolKey,
-  pool: StoredPool | undefined,
-  { name, uid }: Member,
+  poolNow: () => Promise<StoredPool | undefined>,
+  disk: Member,
+): Promise<Acted> => whileFresh(async (lastCheck) => discard(access, key, { pool: await poolNow(), disk, lastCheck }));
+
+interface Discarded {
+  pool: StoredPool | undefined;
+  disk: Member;
+  lastCheck: LastCheck;
+}
+
+async function discard(
+  { client, cache }: DiskKeeper,
+  key: PoolKey,
+  { pool, disk: { name, uid }, lastCheck }: Discarded,
 ): Promise<Acted> {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'skipped';
   const at = { namespace: key.namespace, name };
@@ -60,9 +73,11 @@ export async function discardDisk(
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
-      await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion }));
+      await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, lastCheck }));
     }
-    await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid }));
+    // Its claim goes with a DataVolume in any case.
+    const options = { uid, ...(volume === undefined && { lastCheck }) };
+    await ignoreNotFound(client.delete(PersistentVolumeClaims, at, options));
     return 'done';
   } catch (error) {
     // Something has taken the disk just now.

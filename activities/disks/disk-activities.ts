@@ -19,7 +19,7 @@ export function createDiskActivities({ client, cache, concurrency: most }: Activ
       const gone: string[] = [];
       const poolNow = sharedCall(() => livePool(client, key));
       const discard = async (claim: Member): Promise<Acted> => {
-        const acted = await discardDisk({ client, cache }, key, await poolNow(), claim);
+        const acted = await discardDisk({ client, cache }, key, poolNow, claim);
         if (acted === 'done') gone.push(claim.name);
         return acted;
       };

@@ -11,7 +11,7 @@ import { numberOf } from '../../decisions/template/vm-names.ts';
 import { firmwareOf } from '../../decisions/template/vm-state.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { retryOnConflict, whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -47,10 +47,19 @@ export async function deleteKeepingDisks(
   if (isGoing && !hasDisksFinalizer(vm)) return 'done';
   if (!isGoing && resourceVersion !== undefined && member.resourceVersion !== resourceVersion)
     return { skippedAt: member.resourceVersion };
-  if (!(await isWanted(member))) return 'notWanted';
-  if (!isGoing && !(await remove(client, vm))) return { skippedAt: await removeDisksFinalizer(client, vm) };
-  await finishKeepingDisks(client, key, vm, now);
-  return 'done';
+  let held = vm;
+  const acted = await whileFresh(async (lastCheck) => {
+    if (!(await isWanted(member))) return 'notWanted';
+    if (isGoing) return 'done';
+    const holding = await hold(client, held);
+    if (holding === undefined) return 'skipped';
+    held = holding;
+    return (await remove(client, held, lastCheck)) ? 'done' : 'skipped';
+  });
+  if (acted === 'done') await finishKeepingDisks(client, key, vm, now);
+  else if (acted === 'skipped') return { skippedAt: await removeDisksFinalizer(client, vm) };
+  else if (held !== vm) await removeDisksFinalizer(client, vm);
+  return acted;
 }
 
 /** Has a VM go that is terminating and held, and keeps its disks. */
@@ -68,20 +77,19 @@ export async function finishKeepingDisks(
 export const hasDisksFinalizer = ({ metadata }: Stored<VirtualMachine>): boolean =>
   metadata.finalizers?.includes(DISKS_FINALIZER) === true;
 
-/** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
-async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
-  const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
-  const at = { namespace, name };
-  let version: string | undefined = resourceVersion;
-  if (!finalizers.includes(DISKS_FINALIZER)) {
-    const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
-    // Without it, its disks would go with the VM.
-    const patched = await ignoreStale(patchKept(client, VirtualMachines, at, patch));
-    version = patched?.metadata.resourceVersion;
-  }
-  if (version === undefined) return false;
-  const options = { uid, resourceVersion: version, propagationPolicy: 'Background' } as const;
-  return (await ignoreStale(client.delete(VirtualMachines, at, options))) !== undefined;
+/** Adds the finalizer, without which its disks would go with the VM; undefined if the VM has changed or is deleted. */
+async function hold(client: KubeClient, vm: Stored<VirtualMachine>): Promise<Stored<VirtualMachine> | undefined> {
+  if (hasDisksFinalizer(vm)) return vm;
+  const { namespace, name, uid, resourceVersion, finalizers = [] } = vm.metadata;
+  const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
+  return ignoreStale(patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch));
+}
+
+/** Deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
+async function remove(client: KubeClient, { metadata }: Stored, lastCheck: LastCheck): Promise<boolean> {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const options = { uid, resourceVersion, propagationPolicy: 'Background', lastCheck } as const;
+  return (await ignoreStale(client.delete(VirtualMachines, { namespace, name }, options))) !== undefined;
 }
 
 /** Removes the finalizer again. Resolves to the VM's resource version after that; to undefined if the VM is deleted. */

@@ -19,8 +19,6 @@ interface ClaimTarget {
 export interface Claim {
   /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
   lastCheck: (() => void) | undefined;
-  /** The version of the VM that was read or written under this claim; absent if it was not. */
-  seen?: string;
 }
 
 /** A claim on a pool's budget, and the pool as it was when the claim was made. */

@@ -3,6 +3,8 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
+import { refuseChanged } from './refuse-changed.ts';
 
 /**
  * Asks KubeVirt to start, stop or restart the VM, as `virtctl` does: KubeVirt decides what that means for its run
@@ -13,7 +15,7 @@ export async function callSubresource(
   client: KubeClient,
   { namespace, name }: VmView,
   verb: 'start' | 'stop' | 'restart',
-  lastCheck?: () => void,
+  lastCheck: LastCheck,
 ): Promise<ResourceVersions> {
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/${verb}`;
   try {
@@ -26,3 +28,10 @@ export async function callSubresource(
   const vm = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }));
   return { vms: vm?.metadata.resourceVersion };
 }
+
+/** Starts or stops the VM, unless it has left its owner or opted out since it was looked at. */
+export const startOrStop = (client: KubeClient, vm: VmView, verb: 'start' | 'stop'): Promise<ResourceVersions> =>
+  whileFresh(async (lastCheck) => {
+    await refuseChanged(client, vm);
+    return callSubresource(client, vm, verb, lastCheck);
+  });

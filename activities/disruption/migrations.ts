@@ -19,6 +19,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
@@ -86,20 +87,20 @@ export class Migrations {
 
   async #create(migration: VirtualMachineInstanceMigration, vm: VmView, claim: Claim): Promise<ResourceVersions> {
     const { client } = this.#in;
-    const { lastCheck } = claim;
-    await refuseChanged(client, vm, claim);
-    const made = await client
-      .create(VirtualMachineInstanceMigrations, migration, { lastCheck })
-      .catch(async (error: unknown) => {
-        // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
-        const { namespace, name } = migration.metadata;
-        const at = { namespace: namespace!, name };
-        const there = isRefusal(error)
-          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at))
-          : undefined;
-        if (there === undefined) throw error;
-        return there;
-      });
+    const create = async (lastCheck: LastCheck) => {
+      await refuseChanged(client, vm);
+      return client.create(VirtualMachineInstanceMigrations, migration, { lastCheck });
+    };
+    const made = await whileFresh(create, claim.lastCheck).catch(async (error: unknown) => {
+      // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
+      const { namespace, name } = migration.metadata;
+      const at = { namespace: namespace!, name };
+      const there = isRefusal(error)
+        ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at))
+        : undefined;
+      if (there === undefined) throw error;
+      return there;
+    });
     return { migrations: made.metadata.resourceVersion };
   }
 

@@ -4,15 +4,12 @@ import { isOptedOut } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { Claim } from '../disruption-budget/claim.ts';
 
 /**
  * Throws a conflict if the VM has left its owner, or is to be left alone, since it was looked at: what ends or moves a
  * VMI takes no precondition on its VM, and a cache, or the wait for a claim on the budget, may be seconds behind.
- * Makes no call if the VM was read or written under this claim.
  */
-export async function refuseChanged(client: KubeClient, vm: VmView, { seen }: Claim): Promise<void> {
-  if (seen === vm.resourceVersion) return;
+export async function refuseChanged(client: KubeClient, vm: VmView): Promise<void> {
   const { namespace, name } = vm;
   const now = await ignoreNotFound(client.getMetadata(VirtualMachines, { namespace, name }));
   const { uid, deletionTimestamp, ...marks } = now?.metadata ?? {};

@@ -1,9 +1,11 @@
 import { VirtualMachineInstances } from '../../api/resources.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import type { Claim } from '../disruption-budget/claim.ts';
 import { callSubresource } from './call-subresource.ts';
 import { refuseChanged } from './refuse-changed.ts';
@@ -11,20 +13,36 @@ import { refuseChanged } from './refuse-changed.ts';
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
 
+interface RestartTarget {
+  vm: VmView;
+  vmi: VmiView;
+  /** The VM's claim on the budget. */
+  claim: Claim;
+  /** Throws if the VM is no longer to be restarted; by default, if it has left its owner or opted out. */
+  refuse?: () => Promise<void>;
+}
+
 /**
  * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
  * cache must have reached to show that, if the API server tells it. Throws a conflict if the VMI was not ready and has
- * changed since: a VM without service needs no claim on a budget, and may have come up; or if the VM has left its
- * owner. `claim`: the VM's claim on the budget.
+ * changed since: a VM without service needs no claim on a budget, and may have come up; or if the VM is no longer to be
+ * restarted.
  */
-export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView, claim: Claim): Promise<ResourceVersions> {
-  const { lastCheck } = claim;
-  const { namespace, name } = vm;
+export async function restartVm(
+  client: KubeClient,
+  { vm, vmi, claim, refuse = () => refuseChanged(client, vm) }: RestartTarget,
+): Promise<ResourceVersions> {
   // KubeVirt stops a halted VM by itself.
   if (vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
-  await refuseChanged(client, vm, claim);
+  return whileFresh(async (lastCheck) => {
+    await refuse();
+    return restart(client, vm, vmi, lastCheck);
+  }, claim.lastCheck);
+}
+
+async function restart(client: KubeClient, vm: VmView, vmi: VmiView, lastCheck: LastCheck): Promise<ResourceVersions> {
   if (COMES_BACK.has(vm.runStrategy)) {
-    const at = { namespace, name };
+    const at = pick(vm, ['namespace', 'name']);
     const { uid, resourceVersion, ready } = vmi;
     const deleted = ready
       ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, lastCheck }))

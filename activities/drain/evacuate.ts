@@ -8,6 +8,7 @@ import type { EvacuationTarget } from '../../decisions/owners/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ActivityOptions, ClusterAccess } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import { doWithClaim, NotAdmitted } from '../disruption-budget/claim.ts';
@@ -18,7 +19,7 @@ import { restartVm } from '../disruption/restart-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { updatePodDisruptionBudget } from './pod-disruption-budget.ts';
 
@@ -88,8 +89,7 @@ class Evacuator {
 
   async #evacuate(target: EvacuationTarget): Promise<NotAdmitted | null> {
     const { client, key, claims } = this.#in;
-    const at = { namespace: key.namespace, name: target.name };
-    const [pool, live] = await Promise.all([livePool(client, key), liveVmWithVmi(this.#in, at)]);
+    const { pool, live } = await this.#read(target);
     if (pool === undefined || live?.vmi === undefined) return null;
     const { stored, vm, vmi } = live;
     this.#raiseMinVersions({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
@@ -101,7 +101,9 @@ class Evacuator {
     const begun =
       target.act === 'migrate'
         ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt })
-        : await doWithClaim(claims, key, { vm, vmi }, (claim) => restartVm(client, vm, vmi, claim));
+        : await doWithClaim(claims, key, { vm, vmi }, (claim) =>
+            restartVm(client, { vm, vmi, claim, refuse: () => this.#refuse(target) }),
+          );
     if (begun instanceof NotAdmitted) return begun;
     this.#raiseMinVersions(begun);
     const what = target.act === 'migrate' ? `Migrated (attempt ${tryOf(triesInARow(vmi, Date.now()))})` : 'Restarted';
@@ -109,6 +111,20 @@ class Evacuator {
     const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.message}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
     return null;
+  }
+
+  async #read({ name }: EvacuationTarget): Promise<{ pool: StoredPool | undefined; live: LiveVm | undefined }> {
+    const { client, key } = this.#in;
+    const at = { namespace: key.namespace, name };
+    const [pool, live] = await Promise.all([livePool(client, key), liveVmWithVmi(this.#in, at)]);
+    return { pool, live };
+  }
+
+  /** Throws a conflict if the VM is no longer to be restarted. */
+  async #refuse(target: EvacuationTarget): Promise<void> {
+    const { pool, live: { vm, vmi } = {} } = await this.#read(target);
+    if (pool === undefined || vm === undefined || vmi === undefined || !isWanted(target, pool, vm, vmi))
+      throw new ActRefused('Conflict', 'it is no longer to leave its node');
   }
 
   #raiseMinVersions(newer: ResourceVersions): void {

@@ -12,17 +12,17 @@ import { skippedSince } from '../../decisions/healing/state.ts';
 import { healthOf, whyKept } from '../../decisions/healing/vm-health.ts';
 import { whyLeftAlone } from '../../decisions/health/excused.ts';
 import { pick } from '../../decisions/lib/json.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { checkDeletion } from '../disks/check-deletion.ts';
 import { keepSharedDisks } from '../disks/shared-disks.ts';
 import { recordEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
-import { knownPool } from '../owners/live-owner.ts';
+import { livePool } from '../owners/live-owner.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { lastEvents } from './last-events.ts';
@@ -71,8 +71,8 @@ export class UnhealthyVmRemover {
     for (let tries = 1; ; tries++) {
       const vm = await liveVm(this.#client, address);
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
-      const pool = await knownPool(this.#client, this.#cache, key);
-      const judged = await this.#judge(vm, pool, key, unhealthyVm, at);
+      const judge = () => this.#judge(vm, key, unhealthyVm, at);
+      const judged = await judge();
       if (judged.do === 'keep') return { end: 'Kept', message: judged.message };
       if (judged.do === 'nothing')
         return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: vmView(vm).removing };
@@ -80,10 +80,7 @@ export class UnhealthyVmRemover {
         judged.rules.preserveStorage ??
         (unhealthyVm.mayHaveData || !(await this.#hasNeverRun(vm, judged)) || (await this.#hasOlderDisk(vm)));
       try {
-        if (
-          !(await this.#isAsJudged(address, judged)) ||
-          (await ignoreStale(this.#delete(vm, keepDisks))) === undefined
-        ) {
+        if (!(await this.#removeIf(judge, judged, { vm, keepDisks }))) {
           if (tries < TRIES) continue;
           throw new Error(`${name} changes too often to be deleted safely`);
         }
@@ -99,13 +96,8 @@ export class UnhealthyVmRemover {
   }
 
   /** Checks again right before acting: the plan may be old. */
-  async #judge(
-    vm: Stored<VirtualMachine>,
-    pool: StoredPool | undefined,
-    key: PoolKey,
-    unhealthyVm: UnhealthyVm,
-    at: number,
-  ): Promise<Judgement> {
+  async #judge(vm: Stored<VirtualMachine>, key: PoolKey, unhealthyVm: UnhealthyVm, at: number): Promise<Judgement> {
+    const pool = await livePool(this.#client, key);
     const view = this.#cache.vmView(vm);
     if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', message: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
@@ -139,22 +131,30 @@ export class UnhealthyVmRemover {
   }
 
   /**
-   * Reports whether the VMI is unchanged since `judge`. Finding out whether the disks hold data may take seconds, in
-   * which a VMI can become ready before its VM says so.
+   * Removes the VM if it is still judged so, and its VMI is unchanged. Finding out whether the disks hold data may take
+   * seconds, in which a VMI can become ready before its VM says so. Resolves to false if it must be looked at again.
    */
-  async #isAsJudged(address: { namespace: string; name: string }, { vmiVersion }: Doomed): Promise<boolean> {
-    const live = await ignoreNotFound(this.#client.get(VirtualMachineInstances, address));
-    return live?.metadata.resourceVersion === vmiVersion;
+  #removeIf(
+    judge: () => Promise<Judgement>,
+    before: Doomed,
+    { vm, keepDisks }: { vm: Stored<VirtualMachine>; keepDisks: boolean },
+  ): Promise<boolean> {
+    return whileFresh(async (lastCheck) => {
+      const now = await judge();
+      if (now.do !== 'remove' || now.vmiVersion !== before.vmiVersion) return false;
+      if (now.rules.preserveStorage !== before.rules.preserveStorage) return false;
+      return (await ignoreStale(this.#delete(vm, keepDisks, lastCheck))) !== undefined;
+    });
   }
 
-  async #delete(vm: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
+  async #delete(vm: Stored<VirtualMachine>, keepDisks: boolean, lastCheck: LastCheck): Promise<unknown> {
     const { namespace, name, uid, resourceVersion } = vm.metadata;
     if (!keepDisks) {
       await keepSharedDisks({ client: this.#client, cache: this.#cache }, vmView(vm));
       return this.#client.delete(
         VirtualMachines,
         { namespace, name },
-        { uid, resourceVersion, propagationPolicy: 'Foreground' },
+        { uid, resourceVersion, propagationPolicy: 'Foreground', lastCheck },
       );
     }
     await checkDeletion(this.#client, { namespace, name, uid, resourceVersion });
@@ -162,7 +162,7 @@ export class UnhealthyVmRemover {
       metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
       spec: { running: null, runStrategy: 'Halted' },
     };
-    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch);
+    return patchKept(this.#client, VirtualMachines, { namespace, name }, patch, { lastCheck });
   }
 
   /**

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, type Client } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { ageOf, clocks } from '../../kubernetes/lib/clocks.ts';
 
 /**
  * Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive this recently has no successor
@@ -12,9 +13,6 @@ const FRESH_MS = 4_000;
 const SHARED_MS = 50;
 const ANSWER_WITHIN_MS = 5_000;
 const TRIES = 3;
-
-/** By the wall clock and by the process's clock: each stops, or jumps, in a different kind of suspension. */
-const clocks = () => ({ day: Date.now(), process: performance.now() });
 
 interface Attempt {
   /** When the latest question was asked that Temporal has answered with yes. */
@@ -59,11 +57,7 @@ async function ensureConfirmed(freshMs: number): Promise<void> {
   }
 }
 
-function isFresh({ confirmed }: Attempt, freshMs: number): boolean {
-  if (confirmed === null) return false;
-  const now = clocks();
-  return Math.max(now.day - confirmed.day, now.process - confirmed.process) < freshMs;
-}
+const isFresh = ({ confirmed }: Attempt, freshMs: number): boolean => confirmed !== null && ageOf(confirmed) < freshMs;
 
 async function confirm({ info }: Context, client: Client, attempt: Attempt): Promise<void> {
   const sentAt = clocks();

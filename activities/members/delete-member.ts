@@ -1,5 +1,6 @@
 import type { DeleteOptions } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { LastCheck } from '../../kubernetes/retry.ts';
 import { keepSharedDisks, type DiskKeeper } from '../disks/shared-disks.ts';
 import {
   ifOwned,
@@ -11,7 +12,7 @@ import {
 import { kindOfOwner } from '../owners/kinds.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 
-type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>> & Pick<DeleteOptions, 'lastCheck'>;
+type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>>;
 
 /**
  * Deletes the VM or VMI while its owner controls it; if it is already deleted, that counts as done. Throws a
@@ -21,10 +22,10 @@ export function deleteVm(
   keeper: DiskKeeper,
   key: OwnerKey,
   vm: OwnedVm,
-  { propagationPolicy, lastCheck, ...how }: Deletion,
+  { propagationPolicy, ...how }: Deletion,
 ): Promise<OwnedActResult> {
   const { client } = keeper;
-  const remove = async ({ uid, resourceVersion, vm: member }: SeenMember): Promise<void> => {
+  const remove = async ({ uid, resourceVersion, vm: member }: SeenMember, lastCheck: LastCheck): Promise<void> => {
     if (member !== null) await keepSharedDisks(keeper, member);
     const options = { uid, resourceVersion, propagationPolicy, lastCheck };
     await ignoreNotFound(

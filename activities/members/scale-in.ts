@@ -16,6 +16,7 @@ import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { LastCheck } from '../../kubernetes/retry.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
@@ -93,7 +94,7 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
       const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
       const isWanted = leaving.recheckFor('halt');
       const halt = async (vm: Target): Promise<Acted> => {
-        const write = async ({ uid, resourceVersion }: SeenMember): Promise<void> => {
+        const write = async ({ uid, resourceVersion }: SeenMember, lastCheck: LastCheck): Promise<void> => {
           const at = { namespace: key.namespace, name: vm.name };
           await checkDeletion(client, { ...at, uid, resourceVersion });
           // One that was marked before keeps its mark, which says why it leaves.
@@ -103,7 +104,7 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
             metadata: { resourceVersion, ...annotation },
             spec: { running: null, runStrategy: 'Halted' },
           };
-          leaving.sawMember(await ignoreNotFound(patchKept(client, VirtualMachines, at, patch)));
+          leaving.sawMember(await ignoreNotFound(patchKept(client, VirtualMachines, at, patch, { lastCheck })));
         };
         const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
         return leaving.record(vm, acted);

@@ -11,7 +11,7 @@ import {
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { kubeVirtPools } from '../../kubernetes/kubevirt-pools.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { retryOnConflict, type LastCheck } from '../../kubernetes/retry.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { MembersRun } from './members-run.ts';
@@ -116,8 +116,8 @@ export class KubeVirtPoolOf {
   }
 
   /** Deletes the pool in this version, and leaves what it owns. */
-  async delete({ metadata: { uid, resourceVersion } }: StoredKubeVirtPool): Promise<void> {
-    const options = { uid, resourceVersion, propagationPolicy: 'Orphan' } as const;
+  async delete({ metadata: { uid, resourceVersion } }: StoredKubeVirtPool, lastCheck: LastCheck): Promise<void> {
+    const options = { uid, resourceVersion, propagationPolicy: 'Orphan', lastCheck } as const;
     await ignoreNotFound(this.#client.delete(this.resource, this.#key, options));
   }
 

@@ -11,7 +11,7 @@ import type { Member } from '../../decisions/owners/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { retryOnConflict, whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -73,7 +73,8 @@ export class MembersRun {
     };
     await this.onEach(vms, async (vm) => {
       try {
-        await retryOnConflict(() => this.#move(vm, patchesOf, mayMove), { tries: TRIES });
+        const move = () => whileFresh((lastCheck) => this.#move(vm, patchesOf, { mayMove, lastCheck }));
+        await retryOnConflict(move, { tries: TRIES });
       } catch (error) {
         if (!isRefusal(error)) throw error;
         this.refused.set(vm.name, error.message);
@@ -88,7 +89,7 @@ export class MembersRun {
   async #move(
     { name, uid }: Member,
     patchesOf: (read: VmWithVmi) => MovePatches,
-    mayMove: () => Promise<boolean>,
+    { mayMove, lastCheck }: { mayMove: () => Promise<boolean>; lastCheck: LastCheck },
   ): Promise<void> {
     const { client } = this;
     const at = { namespace: this.key.namespace, name };
@@ -99,7 +100,7 @@ export class MembersRun {
     const patches = patchesOf({ vm, vmi });
     if (patches.vm === null) return;
     if (vmi !== undefined) await labelVmi(client, vmi.metadata, patches.vmi);
-    if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm);
+    if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm, { lastCheck });
   }
 
   async write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {

@@ -8,7 +8,7 @@ import type { HandoverRequest } from '../../decisions/membership/membership-requ
 import { joinPatches } from '../../decisions/membership/moves.ts';
 import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { retryOnConflict, whileFresh } from '../../kubernetes/retry.ts';
 import { KubeVirtPoolOf, refusal } from './kubevirt-pool.ts';
 import { deleteRevisionsOf } from './kubevirt-revisions.ts';
 import type { MembersRun } from './members-run.ts';
@@ -85,18 +85,20 @@ const deleteEmptied = (
   kubeVirtPool: StoredKubeVirtPool,
   digest: string,
 ): Promise<void> =>
-  retryOnConflict(async () => {
-    const { uid, name } = kubeVirtPool.metadata;
-    const now = await kubeVirt.get();
-    if (now?.metadata.uid !== uid || (await run.requestedPool(digest)) === undefined) return;
-    const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);
-    if (made.length > 0 || now.spec.paused !== true) {
-      const which = made.length === 0 ? '' : `, which has made ${formatNames(made)}`;
-      throw refusal(`a user has unpaused KubeVirt pool ${name}${which}: run the command again`);
-    }
-    await deleteRevisionsOf(run, now);
-    await kubeVirt.delete(now);
-  });
+  retryOnConflict(() =>
+    whileFresh(async (lastCheck) => {
+      const { uid, name } = kubeVirtPool.metadata;
+      const now = await kubeVirt.get();
+      if (now?.metadata.uid !== uid || (await run.requestedPool(digest)) === undefined) return;
+      const made = (await run.controlledBy(KubeVirtPools, uid)).map(({ vm }) => vm.metadata.name);
+      if (made.length > 0 || now.spec.paused !== true) {
+        const which = made.length === 0 ? '' : `, which has made ${formatNames(made)}`;
+        throw refusal(`a user has unpaused KubeVirt pool ${name}${which}: run the command again`);
+      }
+      await deleteRevisionsOf(run, now);
+      await kubeVirt.delete(now, lastCheck);
+    }),
+  );
 
 /** Lets drover's pool continue, which has all VMs. A plan that has not seen them all would make others. */
 async function end(run: MembersRun, digest: string): Promise<MembersReport | null> {

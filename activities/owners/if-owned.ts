@@ -5,7 +5,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { retryOnConflict, whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { kindOfOwner } from './kinds.ts';
 import { liveMember } from './live-vm.ts';
@@ -47,37 +47,39 @@ export interface IfOwnedOptions {
   isSame?: (member: SeenMember) => boolean;
   /** How often to try if the VM changes in between but is still the pool's. */
   tries?: number;
+  /** What else is checked last. */
+  lastCheck?: LastCheck | undefined;
 }
 
 /**
  * Acts on a VM as long as it is the pool's: what was seen may be outdated, and the pool may have lost its owner
  * reference since, as when it is deleted without its VMs. Nothing is taken from the caller but whom it means: the owner
  * and the version are those of the API server, or of this worker's own cache. `act` must fail with a conflict if the VM
- * is not at the version of the member that it is given.
+ * is not at the version of the member that it is given, and hands the last check on to its request.
  */
 export async function ifOwned(
   client: KubeClient,
   key: OwnerKey,
   target: OwnedVm,
-  act: (member: SeenMember) => Promise<void>,
-  { cache, isWanted, isSame = () => true, ...retry }: IfOwnedOptions,
+  act: (member: SeenMember, lastCheck: LastCheck) => Promise<void>,
+  { cache, isWanted, isSame = () => true, lastCheck: also, ...retry }: IfOwnedOptions,
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: target.name };
   const read = async (): Promise<SeenMember | undefined> => {
     const stored = await liveMember(client, key, at);
     return stored === undefined ? undefined : seenMember(key, stored);
   };
-  const write = async (tries: number): Promise<OwnedActResult> => {
+  const write = async (tries: number, lastCheck: LastCheck): Promise<OwnedActResult> => {
     const known = tries === 1 && cache !== undefined ? cachedMember(cache, key, target) : undefined;
     const member = known ?? (await read());
     if (member === undefined || !isMemberOf(key, member) || member.uid !== target.uid || !isSame(member))
       return { skippedAt: member?.resourceVersion };
     if (!(await isWanted(member))) return 'notWanted';
-    await act(member);
+    await act(member, lastCheck);
     return 'done';
   };
   try {
-    return await retryOnConflict(write, retry);
+    return await retryOnConflict((tries) => whileFresh((lastCheck) => write(tries, lastCheck), also), retry);
   } catch (error) {
     if (!isConflict(error)) throw error;
     return { skippedAt: (await read())?.resourceVersion };

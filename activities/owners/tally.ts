@@ -5,6 +5,7 @@ import type { Member } from '../../decisions/owners/steps.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
+import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -92,9 +93,13 @@ export class Tally {
    * null if it is to be left. It is left, too, if it changes meanwhile.
    */
   async patch(
-    { name, uid }: Member,
+    target: Member,
     changeOf: (owner: StoredVmOwner, member: Stored) => MemberChange | null | Promise<MemberChange | null>,
   ): Promise<Acted> {
+    return whileFresh((lastCheck) => this.#patch(target, changeOf, lastCheck));
+  }
+
+  async #patch({ name, uid }: Member, changeOf: Parameters<Tally['patch']>[1], lastCheck: LastCheck): Promise<Acted> {
     const { client, key } = this;
     const at = { namespace: key.namespace, name };
     const owner = await this.ownerNow();
@@ -108,7 +113,8 @@ export class Tally {
       metadata: { ...metadata, resourceVersion: member.metadata.resourceVersion },
       ...(spec === undefined ? {} : { spec }),
     };
-    const written = await ignoreStale(patchKept(client, kindOfOwner(key).members.resource, at, patch));
+    const { resource } = kindOfOwner(key).members;
+    const written = await ignoreStale(patchKept(client, resource, at, patch, { lastCheck }));
     this.sawMember(written);
     if (written === undefined) return 'skipped';
     this.acted.push(name);

@@ -22,7 +22,7 @@ import { References } from '../configuration/references.ts';
 import { doWithClaim, NO_CLAIM, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import { callSubresource } from '../disruption/call-subresource.ts';
+import { startOrStop } from '../disruption/call-subresource.ts';
 import { Migrations } from '../disruption/migrations.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { restartVm } from '../disruption/restart-vm.ts';
@@ -237,8 +237,8 @@ export class VmPower {
     if (action === 'Migrate') return this.#migrate(key, await this.#annotate(vm, vmi, begun, NO_CLAIM), vmi!, begun);
     const act = async (claim: Claim): Promise<ResourceVersions> => {
       const annotated = await this.#annotate(vm, vmi, begun, claim);
-      if (action !== 'Restart') return orRefused(callSubresource(client, annotated, ACTION_LABELS[action].verb));
-      return orRefused(restartVm(client, annotated, vmi!, { ...claim, seen: annotated.resourceVersion }));
+      if (action !== 'Restart') return orRefused(startOrStop(client, annotated, ACTION_LABELS[action].verb));
+      return orRefused(restartVm(client, { vm: annotated, vmi: vmi!, claim }));
     };
     return doWithClaim(claims, action === 'Restart' ? key : null, { vm, vmi }, act);
   }

@@ -52,8 +52,6 @@ export interface Glance {
 export interface Look extends Glance {
   /** What an update may change of it. A write of it fails if the VM is in another version by now. */
   vm: Stored<VirtualMachine>;
-  /** The version in which the API server has it; absent if only this worker's cache has told. */
-  seen?: string;
   /** Its VMI, as it is labelled. */
   own: VmiView | undefined;
   /** The VM without its drift, if that will be corrected. */
@@ -96,7 +94,7 @@ export class VmTargets {
     const { stored: vm, vm: view, vmi: own } = live;
     const right = item.setsRight === true ? await this.#correctVm(pool, live) : undefined;
     const vmi = own !== undefined && right?.isVmiOld === true ? { ...own, revision: null } : own;
-    return { pool, vm, view, own, vmi, right, seen: view.resourceVersion };
+    return { pool, vm, view, own, vmi, right };
   }
 
   /**

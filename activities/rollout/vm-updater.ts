@@ -4,7 +4,6 @@ import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
@@ -133,7 +132,7 @@ export class VmUpdater {
     if (glance !== undefined && this.#disrupts(item, glance))
       return actWithClaim(claims, key, { vm: glance.view, vmi: glance.vmi }, async (claim) => {
         const look = await this.#targets.ofPool(item, claim.pool);
-        return this.#actOn(item, look, { ...claim, ...(look && pick(look, ['seen'])) }, aside);
+        return this.#actOn(item, look, claim, aside);
       });
     const look = await this.#targets.live(item);
     if (look === undefined || !this.#disrupts(item, look))
@@ -173,11 +172,7 @@ export class VmUpdater {
     if (item.act === 'replace') return this.#remove(look.pool, look.vm, claim);
     if (todo.writes) this.#writing.add(item.name);
     const now = todo.writes ? await this.#write(look, made, claim) : look.view;
-    if (todo.restarts !== null) {
-      const isWritten = now.resourceVersion !== look.view.resourceVersion;
-      const verified = isWritten ? { ...claim, seen: now.resourceVersion } : claim;
-      return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, verified, aside);
-    }
+    if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim, aside);
     if (item.act !== 'write') return notDone(null);
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.label(live);
@@ -248,7 +243,7 @@ export class VmUpdater {
       if (todo?.need !== 'act' || todo.restarts?.uid !== target.uid) return { isDone: true, value: 'again' };
       now = { vm: seen!.view, vmi: todo.restarts };
     }
-    this.#raiseMinVersions(await restartVm(client, now.vm, now.vmi, claim));
+    this.#raiseMinVersions(await restartVm(client, { ...now, claim }));
     return { isDone: true, value: null };
   }
 

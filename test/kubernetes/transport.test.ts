@@ -173,6 +173,25 @@ test('calls that are aborted while they wait for a connection cost none', async 
   expect(sockets.size).toBe(1);
 });
 
+test.each([1, 2])('what is checked last is checked when a connection is open: check %i refuses', async (check) => {
+  const served: string[] = [];
+  const transport = await transportTo(({ method }, response) => {
+    served.push(method!);
+    response.end('{}');
+  });
+  let checks = 0;
+  const refused = new Error('too late');
+  const lastCheck = (): void => {
+    if (++checks === check) throw refused;
+  };
+  const sent = transport.json({ method: 'DELETE', path: '/', body: {}, lastCheck });
+  await expect(sent).rejects.toBe(refused);
+  expect({ checks, served }).toEqual({ checks: check, served: [] });
+  // The connection is as good as before.
+  await transport.json({ method: 'DELETE', path: '/', body: {}, lastCheck });
+  expect(served).toEqual(['DELETE']);
+});
+
 test('a write that had to wait for a connection is not sent if it may not be any more', async () => {
   let mayWrite = true;
   let asked = 0;

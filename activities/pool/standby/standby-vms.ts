@@ -11,9 +11,10 @@ import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { powerOf } from '../../../decisions/views/power.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
+import type { LastCheck } from '../../../kubernetes/retry.ts';
 import type { ClusterAccess } from '../../cache/access.ts';
 import { requestPause } from '../../lib/pause.ts';
-import { patchKept } from '../../lib/refuse-unkept.ts';
+import { patchKept, type ObjectPatch } from '../../lib/refuse-unkept.ts';
 import { RoleRecord } from '../../membership/role-record.ts';
 import { ifOwned } from '../../owners/if-owned.ts';
 import { livePool } from '../../owners/live-owner.ts';
@@ -31,6 +32,7 @@ export interface StandbyOptions extends ClusterAccess {
 interface Now {
   pool: StoredPool;
   vm: Stored<VirtualMachine>;
+  lastCheck: LastCheck;
 }
 
 /** Standby VMs of a pool on which one activity acts, one by one. */
@@ -57,10 +59,10 @@ export class StandbyVms extends Tally {
    * dies before `endPromotion`.
    */
   promote(target: Target): Promise<Acted> {
-    return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
+    return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm, lastCheck }) => {
       await this.#goesOn(vm.metadata.name);
       const unlabelled = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
-      await this.#write(vm, unlabelled, await this.#startOf(pool, vm));
+      await this.#write(vm, { metadata: unlabelled, spec: await this.#startOf(pool, vm) }, lastCheck);
       this.#promoted.push(vm.metadata.uid);
     });
   }
@@ -72,11 +74,11 @@ export class StandbyVms extends Tally {
   }
 
   settle(target: Target, act: SettleAct): Promise<Acted> {
-    return this.#onEach(target, this.#whyNotSettle, async ({ pool, vm }) => {
+    return this.#onEach(target, this.#whyNotSettle, async ({ pool, vm, lastCheck }) => {
       if (act === 'pause') return this.#pause(vm.metadata.name);
       const annotations = { [STANDBY_ANNOTATION]: standbyRules(pool.spec).state };
       const power = act === 'stop' ? { running: null, runStrategy: 'Halted' } : await this.#startOf(pool, vm);
-      await this.#write(vm, { annotations }, power);
+      await this.#write(vm, { metadata: { annotations }, spec: power }, lastCheck);
     });
   }
 
@@ -102,16 +104,22 @@ export class StandbyVms extends Tally {
     const { client } = this.#in;
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
-    const acted = await ifOwned(client, this.key, { name, uid }, () => act({ pool: pool!, vm }), {
-      isWanted: async ({ stored, resourceVersion }) => {
-        pool = (await this.ownerNow()) as StoredPool | undefined;
-        vm = stored as Stored<VirtualMachine>;
-        this.saw({ vms: resourceVersion });
-        const message = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
-        if (message !== null) log.info('a standby VM is left as it is', { name, reason: message });
-        return message === null;
+    const acted = await ifOwned(
+      client,
+      this.key,
+      { name, uid },
+      (_, lastCheck) => act({ pool: pool!, vm, lastCheck }),
+      {
+        isWanted: async ({ stored, resourceVersion }) => {
+          pool = (await this.ownerNow()) as StoredPool | undefined;
+          vm = stored as Stored<VirtualMachine>;
+          this.saw({ vms: resourceVersion });
+          const message = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is not a standby VM';
+          if (message !== null) log.info('a standby VM is left as it is', { name, reason: message });
+          return message === null;
+        },
       },
-    });
+    );
     this.#promoting.delete(name);
     if (acted === 'done') this.acted.push(name);
     else if (acted === 'notWanted') this.notWanted.push(name);
@@ -127,11 +135,11 @@ export class StandbyVms extends Tally {
     return { running: null, runStrategy: powerOf((own ?? poolTemplate(pool.spec)).spec) ?? 'Always' };
   }
 
-  async #write({ metadata }: Stored, labels: object, spec: object): Promise<void> {
-    const { namespace, name, uid, resourceVersion } = metadata;
-    const patch = { metadata: { uid, resourceVersion, ...labels }, spec };
+  async #write(vm: Stored, { metadata, spec }: ObjectPatch, lastCheck: LastCheck): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = vm.metadata;
+    const patch = { metadata: { uid, resourceVersion, ...metadata }, ...(spec && { spec }) };
     const at = { namespace: namespace!, name };
-    const written = await patchKept(this.client, VirtualMachines, at, patch);
+    const written = await patchKept(this.client, VirtualMachines, at, patch, { lastCheck });
     this.saw({ vms: written.metadata.resourceVersion });
   }
 

@@ -10,11 +10,13 @@ import type {
   WatchEvent,
   WriteOptions,
 } from '../../../kubernetes/client.ts';
+import type { LastCheck } from '../../../kubernetes/retry.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { isSelected } from '../../model/selection.ts';
 import type { ApiServer } from '../../model/world/api-server.ts';
 import { patched } from '../../model/world/model-client.ts';
+import { isDestructive, requireLastCheck, type Sent } from './destructive.ts';
 
 /** Resolves when something has happened. */
 async function somethingNew(listeners: Set<() => void>, signal: AbortSignal): Promise<void> {
@@ -33,6 +35,8 @@ export class StillClient {
   readonly clock = new ServerClock();
   /** Awaited when a write is about to be sent, before its last check; may throw. */
   onWrite: (verb: string, resource: Resource, name: string) => void | Promise<void> = () => {};
+  /** Called when a destructive request is about to be sent, before its last check. */
+  onDestructive: (what: string) => void = () => {};
   /** What was written, such as `delete virtualmachines shop/web-1`; Events are not. */
   readonly writes: string[] = [];
   readonly events: KubeObject[] = [];
@@ -91,17 +95,21 @@ export class StillClient {
   ): Promise<Stored> {
     const after = (before: Stored): KubeObject => patched(before, type, patch);
     if (dryRun === true) return after(this.#server.get(resource, key)) as Stored;
-    return this.#written('patch', resource, key, lastCheck, () =>
-      this.#server.write(resource, key, after, subresource),
-    );
+    const check = this.#checked({ verb: 'patch', resource, body: patch }, key, lastCheck);
+    return this.#written('patch', resource, key, check, () => this.#server.write(resource, key, after, subresource));
   }
 
   async delete(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored> {
-    return this.#written('delete', resource, key, options.lastCheck, () => this.#server.delete(resource, key, options));
+    const { dryRun: isDryRun = false, lastCheck } = options;
+    const check = this.#checked({ verb: 'delete', resource, isDryRun }, key, lastCheck);
+    return this.#written('delete', resource, key, check, () => this.#server.delete(resource, key, options));
   }
 
   async request(request: HttpRequest): Promise<unknown> {
-    if (request.method !== 'GET') this.writes.push(`${request.method} ${request.path}`);
+    const { method, path, lastCheck } = request;
+    if (method === 'GET') return {};
+    this.#checked({ verb: 'request', path }, {}, lastCheck)?.();
+    this.writes.push(`${method} ${path}`);
     return {};
   }
 
@@ -119,6 +127,15 @@ export class StillClient {
     }
   }
 
+  #checked(sent: Sent, key: Partial<ObjectKey>, lastCheck: LastCheck | undefined): LastCheck | undefined {
+    requireLastCheck(sent, lastCheck);
+    if (!isDestructive(sent)) return lastCheck;
+    return () => {
+      this.onDestructive(sent.resource == null ? `PUT ${sent.path}` : noted(sent.verb, sent.resource, key));
+      lastCheck!();
+    };
+  }
+
   async #written(
     verb: string,
     resource: Resource,
@@ -134,7 +151,10 @@ export class StillClient {
     return after;
   }
 
-  #note(verb: string, { plural }: Resource, { namespace, name }: Partial<ObjectKey>): void {
-    this.writes.push(`${verb} ${plural} ${namespace ?? ''}/${name ?? ''}`);
+  #note(verb: string, resource: Resource, key: Partial<ObjectKey>): void {
+    this.writes.push(noted(verb, resource, key));
   }
 }
+
+const noted = (verb: string, { plural }: Resource, { namespace = '', name = '' }: Partial<ObjectKey>): string =>
+  `${verb} ${plural} ${namespace}/${name}`;

@@ -79,7 +79,9 @@ export class World {
 
   constructor() {
     const conditions = [{ type: 'Ready', status: 'True' }];
-    this.server.create(Nodes, { metadata: { name: 'node-1' }, status: { conditions } });
+    const labels = { 'kubevirt.io/schedulable': 'true' };
+    for (const name of ['node-1', 'node-2'])
+      this.server.create(Nodes, { metadata: { name, labels }, status: { conditions } });
   }
 
   /** Fills the worker's caches. */

@@ -13,6 +13,7 @@ import type {
 import { KubeUnreachable } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import { requireLastCheck } from '../../activities/forged/destructive.ts';
 import { isSelected, toldAs } from '../selection.ts';
 import { jsonPatch, mergePatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { frozen } from './frozen.ts';
@@ -134,6 +135,7 @@ export class ModelClient {
     { subresource, dryRun, ...options }: WriteOptions = {},
   ): Promise<Stored<T>> {
     const sent = frozen(patch);
+    this.#require({ verb: 'patch', resource, body: patch, isDryRun: dryRun === true }, options.lastCheck);
     return this.#call('patch', resource, key, { ...options, subresource }, () => {
       if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
       return this.#in.server.write(resource, key, (before) => patched(before, type, sent), subresource) as Stored<T>;
@@ -141,6 +143,7 @@ export class ModelClient {
   }
 
   delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+    this.#require({ verb: 'delete', resource, isDryRun: options.dryRun === true }, options.lastCheck);
     return this.#call(
       'delete',
       resource,
@@ -152,6 +155,7 @@ export class ModelClient {
 
   async request<T>(request: HttpRequest): Promise<T> {
     const { request: perform = () => Promise.resolve({}) } = this.#in;
+    this.#require({ verb: 'request', path: request.path }, request.lastCheck);
     return (await this.#call('request', null, { name: request.path }, request, () => perform(request))) as T;
   }
 
@@ -246,6 +250,11 @@ export class ModelClient {
       kind.listeners.delete(due);
       signal.removeEventListener('abort', end);
     }
+  }
+
+  /** Of workers. What else is in the cluster acts as it likes. */
+  #require(...sent: Parameters<typeof requireLastCheck>): void {
+    if (this.#in.beforeWrite !== undefined) requireLastCheck(...sent);
   }
 
   close(): Promise<void> {

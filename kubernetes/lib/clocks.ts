@@ -1,0 +1,8 @@
+/** By the wall clock and by the process's clock: each stops, or jumps, in a different kind of suspension. */
+export const clocks = () => ({ day: Date.now(), process: performance.now() });
+
+/** Returns how long ago that was, in milliseconds, by the clock that says longer. */
+export function ageOf(since: ReturnType<typeof clocks>): number {
+  const now = clocks();
+  return Math.max(now.day - since.day, now.process - since.process);
+}

@@ -75,6 +75,12 @@ export function listedChangeOf(pool: Annotated): (MembershipChange & ListedChang
   return change !== null && change !== 'unreadable' && isListed(change) ? change : null;
 }
 
+/** Reports whether all VMs of the pool are to go to a KubeVirt pool: what the pool had begun is finished first. */
+export function isReleasing(pool: Annotated): boolean {
+  const change = membershipChangeOf(pool);
+  return change !== null && change !== 'unreadable' && change.kind === 'release';
+}
+
 export const isListed = (change: MembershipChange): change is MembershipChange & ListedChange =>
   change.kind === 'adopt' || change.kind === 'detach';
 

@@ -1,3 +1,4 @@
+import type { HealingStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
@@ -11,19 +12,22 @@ const REASONS: Record<MembershipChange['kind'], ConditionReason<'MembershipChang
   detach: 'Detaching',
 };
 
-/** Names of the VMs with which the pool is still busy, by what it had begun before. */
+/**
+ * Names of the VMs with which the pool is still busy, by what it had begun before. A VM that healing has removed keeps
+ * nobody waiting: whoever has the pool by then makes another.
+ */
 export const busyWith = (
   { inProgress, batches }: Pick<PlanInput, 'inProgress' | 'batches'>,
-  cycles: readonly { vm: string }[],
+  cycles: HealingStatus['cycles'],
 ): string[] => [
   ...inProgress.creating,
   ...inProgress.deleting,
   ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
-  ...cycles.map(({ vm }) => vm),
+  ...cycles.filter(({ phase }) => phase === 'Removing').map(({ vm }) => vm),
 ];
 
 /** `MembershipChanging`: the pool begins nothing, because it is being changed who its members are. */
-export function membersCondition({ pool, ...input }: PlanInput, cycles: readonly { vm: string }[]): UntimedCondition[] {
+export function membersCondition({ pool, ...input }: PlanInput, cycles: HealingStatus['cycles']): UntimedCondition[] {
   const change = membershipChangeOf(pool);
   if (change === null || pool.metadata.deletionTimestamp !== undefined) return [];
   if (change === 'unreadable')

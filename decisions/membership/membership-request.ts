@@ -1,5 +1,5 @@
 import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import type { HandledRequest } from '../../api/pool/pool.ts';
+import type { HandledRequest, HealingStatus } from '../../api/pool/pool.ts';
 import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
 import { formatNames } from '../lib/names.ts';
 import { flag, listOf, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
@@ -19,6 +19,7 @@ import {
   isListed,
   isOfEarlierPool,
   listedChangeOf,
+  isReleasing,
   membershipChangeOf,
   type ListedChange,
   type MembershipChange,
@@ -124,7 +125,7 @@ export interface MembershipPlan {
 
 interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now'> {
   /** State of healing; null or absent if only the pool's status can tell. */
-  healing?: { cycles: readonly { vm: string }[] } | null;
+  healing?: Pick<HealingStatus, 'cycles'> | null;
   /** What has become of the request; absent until that is known. */
   membership?: MembersReport;
 }
@@ -154,11 +155,8 @@ const reasonOf = ({ action, vms, by }: FoundMembershipRequest): string =>
   `${action}${vms === undefined ? '' : ` ${formatNames(vms)}`}: ${by} asks for it`;
 
 /** Whether the pool, whose VMs are all to leave, first finishes what it had begun: it is held by now. */
-function isFinishing({ pool, healing, ...input }: Input): boolean {
-  const change = membershipChangeOf(pool);
-  if (change === null || change === 'unreadable' || change.kind !== 'release') return false;
-  return busyWith(input, (healing ?? pool.status?.healing)?.cycles ?? []).length > 0;
-}
+const isFinishing = ({ pool, healing, ...input }: Input): boolean =>
+  isReleasing(pool) && busyWith(input, (healing ?? pool.status?.healing)?.cycles ?? []).length > 0;
 
 /** Null if a worker has yet to carry the request out. */
 function answerOf(

@@ -20,7 +20,7 @@ type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 export const unhealthyVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
 
 /** Plans which members come and go, extra ones aside. */
-export function scalingOf(context: PoolContext, healing: Healing): ScalePlan {
+export function scalingOf(context: PoolContext, healing: Healing, burstToFinish = context.burst): ScalePlan {
   const { pendingCreates, pendingNonReplicas } = context.inBatches;
   const scale = {
     ...context,
@@ -32,6 +32,7 @@ export function scalingOf(context: PoolContext, healing: Healing): ScalePlan {
     firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),
     lowest: context.kept.has(0) ? 0 : 1,
     target: targetOfScaling(context),
+    burstToFinish,
   };
   return context.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
 }

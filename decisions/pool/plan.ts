@@ -7,6 +7,7 @@ import { healingAsItIs, planHealing, type HealingPlan } from '../healing/plan.ts
 import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
+import { isReleasing } from '../membership/change.ts';
 import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
@@ -70,13 +71,13 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const returned = returnedVms(context);
   const restore = poolRestore(context);
   const limits = withReturned(context.isChangingMembers ? { ...context, burst: 0 } : context, returned);
-  const scaling = scalingOf(limits, healing);
+  const scaling = scalingOf(limits, healing, isReleasing(pool) ? context.burst : limits.burst);
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = leavingNames(context, scaling.steps);
   const drain = drainOfPool(context, { leaving, updating: context.inBatches.reserved });
   const older = olderContent(context);
   const rollout = rolloutOf(context, { healing, leaving, evacuating: evacuatingNames(drain), older });
-  const surge = surgeOf(limits, healing, rollout, scaling.steps);
+  const surge = surgeOf(isReleasing(pool) ? context : limits, healing, rollout, scaling.steps);
   const roles = roleSteps(context);
   const decided = { healing, returned, restore, scaling, drain, rollout, surge, roles };
   const { steps, failures } = limitedBy(context, allSteps(context, decided), (backoffs) =>
@@ -148,9 +149,12 @@ function healingOf(context: PoolContext, unverified: string | null): HealingPlan
   const { pool, now } = context;
   const known = context.healing ?? stateFrom(pool.status?.healing);
   const state = withHealingRequest({ pool, isKnown: (context.healing ?? null) !== null, now }, known);
-  if (context.isChangingMembers) return healingAsItIs(state);
+  const { isChangingMembers } = context;
+  if (isChangingMembers && !isReleasing(pool)) return healingAsItIs(state);
   return planHealing({
     ...context,
+    // What has begun continues, and nothing else begins.
+    ...(isChangingMembers && { burst: 0 }),
     state,
     busy: new Set([...busyNames(context), ...context.inBatches.reserved]),
     named: new Set(context.removals.vms.values()),

@@ -58,8 +58,10 @@ export function planScale(input: ScaleInput): ScalePlan {
   const rules = rulesOf(pool);
   const window = scaleInWindow(rules, input.now);
   const limit = removalLimitIn(input);
+  const { burstToFinish } = input;
+  const toFinish = burstToFinish === input.burst ? limit : removalLimitIn({ ...input, burst: burstToFinish });
   const steps: ScaleStep[] = [
-    ...finishRemovals(input, limit),
+    ...finishRemovals(input, toFinish),
     ...removeNamed(input, staying.filter(isNamed), limit),
     ...forgetRemoved(input),
   ];

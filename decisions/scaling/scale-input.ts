@@ -26,6 +26,8 @@ export type ScaleInput = Pick<
   removals: NamedRemovals;
   /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
   lowest: number;
+  /** `burst` for members that are going from a pool that begins nothing else. */
+  burstToFinish: number;
 };
 
 /** A scaling step; another part decides the revision of new VMs. */

@@ -37,7 +37,10 @@ export function surgeNeed(context: RolloutContext, { state, revision, free, ...r
   const { input, spec, surge, waits } = context;
   const { stepRemaining, unsettled } = rest;
   const goesOn =
-    spec.update.kind === 'proactive' && !context.isStopped(state) && windowAt(spec.rollout.windows, input.now).open;
+    !input.isChangingMembers &&
+    spec.update.kind === 'proactive' &&
+    !context.isStopped(state) &&
+    windowAt(spec.rollout.windows, input.now).open;
   const costly = free.filter(({ act, down }) => act !== 'write' && !down).length;
   const queued = input.queued.filter(({ act, role, wasDown }) => act !== 'write' && role === undefined && !wasDown);
   const next = goesOn ? Math.max(Math.min(costly, stepRemaining ?? Infinity), 0) + queued.length : 0;
@@ -46,7 +49,7 @@ export function surgeNeed(context: RolloutContext, { state, revision, free, ...r
   for (const vm of surge) waits.requeue(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);
   return {
     wanted: Math.min(maxSurgeOf(input.pool), next + begun.length),
-    grows: next > 0 && !input.isChangingMembers,
+    grows: next > 0,
     revision,
     unsettled,
   };

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { noHealing, type Cycle } from '../../../decisions/healing/state.ts';
 import type { Backoff } from '../../../decisions/owners/failures.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { DiskTemplate } from '../../../decisions/template/disk-template.ts';
 import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { isRegular } from '../../../decisions/views/vm.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const disk = (storage: string): DiskTemplate => ({
@@ -116,4 +118,72 @@ test('a pool that lacks VMs has a step for them, says why it has none, or wakes 
     ),
     { numRuns: 500 },
   );
+});
+
+const NOW = Date.parse('2026-06-01T12:00:00Z');
+const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+const cycle = (phase: Cycle['phase'], run: Cycle['run']): Cycle => ({
+  vm: 'web-3',
+  uid: 'uid-of-web-3',
+  attempt: 1,
+  phase,
+  message: 'it fails',
+  startedAt: ago(60_000),
+  nextAt: ago(1_000),
+  run,
+});
+const others = [1, 2].map((number) => aVm(`web-${number}`, { notYetRun: null }));
+const leaving = { runStrategy: 'Halted', hasVmi: false, notYetRun: null, leavingSince: NOW - 1_000 };
+const removed = { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: ago(1_000) } } as const;
+
+/** What a pool waits for, of its third VM. */
+const WAITS: Record<string, { vm?: VmView; cycle?: Cycle }> = {
+  'an attempt to heal it, which is lost': { cycle: cycle('Removing', { state: 'Unknown' }) },
+  'the delay until it is made again': { cycle: cycle('Waiting', removed) },
+  'its replacement': { cycle: cycle('Provisioning', removed) },
+  'its deletion, for it has halted': { vm: aVm('web-3', { ...leaving, removing: true }) },
+  'its disks to be let go': { vm: aVm('web-3', { ...leaving, deleting: true, keepsDisks: true }) },
+  'its deletion, for it is extra and not needed': { vm: aVm('web-3', { role: 'Surge', roleLabel: 'Surge' }) },
+};
+
+const request = { 'drover.dev/membership-request': '{"id":"1","action":"release"}' };
+const release = { 'drover.dev/membership-change': JSON.stringify({ kind: 'release', by: 'ada', at: ago(30_000) }) };
+const never = [{ cron: '0 2 29 2 *', duration: '1m' }];
+const HOLDS: Record<string, { spec?: object; metadata?: object; paused?: object }> = {
+  nothing: {},
+  'a release': { metadata: { annotations: { ...request, ...release } } },
+  'a pause by a user': { paused: { paused: { by: 'ada', at: ago(30_000) } } },
+  'a pause by its spec': { spec: { paused: true } },
+  'closed windows': { spec: { rollout: { windows: never }, scaleInStrategy: { proactive: { windows: never } } } },
+  'its deletion': { metadata: { deletionTimestamp: ago(30_000) } },
+};
+
+describe.each(Object.entries(HOLDS))('a pool that is held by %s', (_, { spec, metadata, paused }) => {
+  test.each(Object.entries(WAITS))('comes to the end of what it waits for: %s', (_what, { vm, cycle: one }) => {
+    const base = aPool(
+      { replicas: vm?.role === 'Surge' ? 2 : 3, autohealing: {}, maxSurge: 1, ...spec },
+      { creationTimestamp: ago(9 * 3_600_000), ...metadata },
+    );
+    const rollout = {
+      revision: base.status?.updateRevision ?? revisionOf(poolTemplate(base.spec)),
+      startedAt: ago(3_600_000),
+      batches: 0,
+      lastBatch: 0,
+      step: 0,
+      failures: [],
+      ...paused,
+    };
+    const pool = { ...base, status: { replicas: 3, ...base.status, rollout } };
+    const { steps, healing } = planPool({
+      ...quiet,
+      pool,
+      vms: vm === undefined ? others : [...others, vm],
+      healing: { ...noHealing, cycles: one === undefined ? [] : [one] },
+      rollout,
+      burst: 250,
+      now: NOW,
+    });
+    const due = [...steps.map(({ kind }) => kind), ...healing.begin.map(() => 'heal')];
+    expect(due).toContainEqual(vm === undefined ? expect.any(String) : 'delete');
+  });
 });

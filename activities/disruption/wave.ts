@@ -88,6 +88,8 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #notBefore = 0;
   #newsSince: number | null = null;
   #idleSince: number | null;
+  /** What the last look at waiting VMs has found, and when. */
+  #looked = { isTimed: false, at: Date.now() };
   /** Whether VMs are waited for that are not on their way, and when there is something to tell of them. */
   #isOpen = true;
   #turnDueAt = Infinity;
@@ -166,8 +168,17 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     if (pauseMs > 0) return [now + pauseMs];
     const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
     for (const item of turn.next.slice(0, free)) this.#begin(item, true);
-    this.#idleSince = this.#busy().size > 0 || turn.isTimed === true ? null : (this.#idleSince ?? now);
+    this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
+  }
+
+  /** Time until a known time, such as the start of a window, is not idle, and does not end what was idle before. */
+  #countIdle({ isTimed = false }: Turn<Held>, now: number): void {
+    const { isTimed: wasTimed, at } = this.#looked;
+    if (this.#idleSince !== null && wasTimed) this.#idleSince += Math.max(now - at, 0);
+    if (this.#busy().size > 0) this.#idleSince = null;
+    else if (!isTimed) this.#idleSince ??= now;
+    this.#looked = { isTimed, at: now };
   }
 
   /** Gives the rest back if nothing is on its way that could make room for it. */

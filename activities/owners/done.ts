@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/common';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
@@ -42,4 +43,15 @@ export interface CreateOptions {
   halted?: number[];
   /** Of VMs that are to be none of the pool's replicas. */
   role?: MemberRole | null;
+  /** Until when a refusal has the activity tried again, in milliseconds since the epoch; absent: it is the result. */
+  retryUntil?: number;
+}
+
+/** How long after a refusal the activity is tried again. */
+const AGAIN_MS = 10_000;
+
+/** Throws a refusal that may pass in time: Temporal tries again, which a history does not grow by. */
+export function retryRefused({ refused }: Done, { retryUntil = 0 }: CreateOptions, now: number): void {
+  if (refused !== null && now + AGAIN_MS <= retryUntil)
+    throw ApplicationFailure.create({ type: refused.reason, message: refused.message, nextRetryDelay: AGAIN_MS });
 }

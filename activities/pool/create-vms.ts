@@ -19,7 +19,7 @@ import { SpecWriter } from '../disks/spec-writer.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { createEach } from '../members/create-members.ts';
 import { RoleRecord } from '../membership/role-record.ts';
-import { nothingDone, type Done, type CreateOptions } from '../owners/done.ts';
+import { nothingDone, retryRefused, type Done, type CreateOptions } from '../owners/done.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import type { Revisions } from '../rollout/revisions.ts';
@@ -38,15 +38,16 @@ export function createCreationActivities({ client, cache, revisions, concurrency
      * Creates the pool's VMs with these numbers from the template of `revision`. A VM that already exists and is the
      * pool's counts as done. Starts slowly, so that only one call hits a full quota, unless the pool's last creations
      * went well (`skipSlowStart`). VMs with numbers in `halted` are created halted, whatever the template says. Each VM
-     * is created only while the pool still wants it.
+     * is created only while the pool still wants it. What is refused is tried again `retryUntil`.
      */
     createVms: async (
       key: PoolKey,
       numbers: number[],
       revision: string,
       minVersions: ResourceVersions,
-      { generation, skipSlowStart = false, halted = [], role = null }: CreateOptions,
+      options: CreateOptions,
     ): Promise<Done> => {
+      const { generation, skipSlowStart = false, halted = [], role = null } = options;
       await cache.catchUp({ pools: minVersions.pools });
       const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       const target = await creationTargetOf(key, revision);
@@ -94,6 +95,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         onMade: (vm, isNew) => made.push({ vm: vmView(vm), isNew }),
       });
       if (role !== null) await record.identify(made, role);
+      retryRefused(done, options, Date.now());
       return { ...done, minVersions: maxVersions(done.minVersions, record.minVersions) };
     },
   };

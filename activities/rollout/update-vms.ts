@@ -20,6 +20,16 @@ import { VmUpdater } from './vm-updater.ts';
 /** When the rest is given back, and when routine outcomes are reported. */
 const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
 
+/** How long a message may be, of few outcomes and of many: a thousand go into one payload. */
+const MESSAGE_LENGTH = 1_024;
+const SHORT_LENGTH = 256;
+const FEW = 100;
+
+function inShort(outcomes: readonly UpdateOutcome[]): UpdateOutcome[] {
+  const length = outcomes.length > FEW ? SHORT_LENGTH : MESSAGE_LENGTH;
+  return outcomes.map((one) => (one.message === undefined ? one : { ...one, message: one.message.slice(0, length) }));
+}
+
 interface UpdateActivityOptions extends ActivityOptions {
   claims: DisruptionClaims;
   revisions: Revisions;
@@ -47,7 +57,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
         const method = new UpdateMethod({ cache, request, updater, template, expanded });
         const { outcomes, begun, minVersions } = await disrupt(method, { ...options, cancelRequested, ...PACE });
         await recordUpdates(client, pool, revision, outcomes);
-        return { outcomes, begun, minVersions };
+        return { outcomes: inShort(outcomes), begun, minVersions };
       }),
 
     /**
@@ -72,7 +82,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
       const vms = request.vms.filter(({ act }) => act === 'replace');
       const outcomes = await forEachConcurrently(vms, remove, concurrency);
       await recordUpdates(client, pool, request.revision, outcomes);
-      return { outcomes, minVersions: updater.minVersions };
+      return { outcomes: inShort(outcomes), minVersions: updater.minVersions };
     },
   };
 

@@ -46,6 +46,8 @@ export interface Batch {
   heardAt?: number;
   /** Another revision has replaced the batch's: it waits for nothing more. */
   superseded?: boolean;
+  /** Its workflow was ended from outside: it says nothing more. */
+  endedOutside?: boolean;
 }
 
 /** A batch as a plan is asked with it. Without its VMs, they were told before, with an earlier plan of the same run. */

@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../health/availability.ts';
 import { pick } from '../lib/json.ts';
-import type { Batch, PlannedBatch } from '../owners/batch.ts';
+import type { PlannedBatch } from '../owners/batch.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
@@ -12,7 +12,7 @@ import { haltForCheck, haltForFailures } from './halting.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms } from './next-batch.ts';
 import { outdatedPods, type OutdatedPods } from './outdated-pods.ts';
-import { withRegressions } from './regression.ts';
+import { isLost, withRegressions, withUnmade } from './regression.ts';
 import { RolloutContext, type RolloutInput } from './state/context.ts';
 import { withRolloutRequest } from './state/rollout-request.ts';
 import { newRolloutState, failedIn, failuresThatCount, isGoingBack } from './state/state.ts';
@@ -20,9 +20,6 @@ import type { Wait } from './state/waits.ts';
 import { ON_RECORD_MS, stepProgress } from './steps.ts';
 import { withSurgeFailures } from './surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from './surge/need.ts';
-
-/** A batch is considered lost when it has reported nothing for this long after its deadline. */
-const LOST_AFTER_MS = 15 * 60_000;
 
 /** `Idle`: VMs that the pool's strategy leaves alone still have an older revision. */
 export type RolloutPhase =
@@ -82,7 +79,10 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { batches } = input;
   const stale = withOlderContent(context);
   const changed = withChanges(context, withRolloutRequest(context, knownState(context, input.state)));
-  const failed = haltForFailures(context, withSurgeFailures(context, withRegressions(context, changed)));
+  const failed = haltForFailures(
+    context,
+    withSurgeFailures(context, withRegressions(context, withUnmade(context, changed))),
+  );
   const known = haltForCheck(context, failed);
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
@@ -248,9 +248,4 @@ function phaseOf(
   if (context.isStopped(state)) return 'Paused';
   if (kind === 'Undoing') return 'Undoing';
   return context.waits.all.some(({ kind: what }) => WAITING_KINDS.has(what)) ? 'Waiting' : 'RollingOut';
-}
-
-/** Batches that continue say so every 10 minutes; batches that replace VMs may be silent until the deadline. */
-function isLost({ spec, input }: RolloutContext, { startedAt, heardAt = startedAt }: Batch): boolean {
-  return heardAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS <= input.now;
 }

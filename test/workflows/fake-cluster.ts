@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
+import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
-import type { Done } from '../../activities/owners/done.ts';
+import { retryRefused, type Done } from '../../activities/owners/done.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { BatchCache } from '../../activities/rollout/batch-cache.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
@@ -24,7 +25,7 @@ export interface Act {
 const BURST = 250;
 
 /** The activities that the workflows of a pool call. */
-type Activities = PoolActivities & UpdateActivities & Partial<HealActivities>;
+type Activities = PoolActivities & UpdateActivities & AwaitRemovalActivities & Partial<HealActivities>;
 
 /**
  * An in-memory pool with its VMs, on which every request takes effect immediately. Plans are made by drover's own
@@ -117,10 +118,14 @@ export class FakeCluster {
       };
     },
     setRoles: async () => ({}),
-    createVms: async (key, numbers, revision) => {
+    createVms: async (key, numbers, revision, _minVersions, how) => {
       const names = numbers.map((number) => vmName(key.name, number));
       this.#act('create', names);
-      if (this.refusal !== null) return { ...nothing, refused: { reason: 'Forbidden', message: this.refusal } };
+      if (this.refusal !== null) {
+        const done = { ...nothing, refused: { reason: 'Forbidden', message: this.refusal } };
+        retryRefused(done, how, now());
+        return done;
+      }
       if (revisionOf(this.pool.spec.template) === revision) this.#keep();
       for (const name of names) this.#create(name, revision, now());
       await this.onChange();
@@ -170,7 +175,11 @@ export class FakeCluster {
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),
     setStandbyState: () => Promise.reject(new Error('no test asks for it')),
-    removeVms: () => Promise.reject(new Error('no test asks for it')),
+    removeVms: async ({ vms }) => {
+      for (const { name } of vms) this.#delete(name);
+      return { outcomes: [], minVersions: {} };
+    },
+    awaitRemoval: async () => ({}),
   };
 
   #act(act: Act['act'], vms: string[]): void {

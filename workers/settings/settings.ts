@@ -93,7 +93,7 @@ export const SETTINGS = {
   },
   // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
   'worker.burst': {
-    what: 'VMs of one pool that are being created at once, and as many deleted',
+    what: 'VMs of one pool that are being created at once, and as many deleted; how many are updated, the maxUnavailable of the pool says',
     variable: 'DROVER_BURST',
     flag: '--burst',
     value: '250',

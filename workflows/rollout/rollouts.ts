@@ -245,9 +245,10 @@ export class Rollouts {
     if (batch !== undefined) this.#endedOutside(batch, 'found by the watch');
   }
 
-  #endedOutside({ n }: Batch, error: string): void {
-    log.warn('a batch was ended from outside', { n, error });
-    this.#forget(n);
+  /** The next plan finds what it has left undone. */
+  #endedOutside(batch: Batch, error: string): void {
+    log.warn('a batch was ended from outside', { n: batch.n, error });
+    batch.endedOutside = true;
     this.#options.onChange();
   }
 
@@ -277,14 +278,13 @@ export class Rollouts {
   /** Cancels a batch that has been silent until its VMs count as free, before others take them. */
   #giveUp(n: number): void {
     const batch = this.state.batches.find((one) => one.n === n);
-    if (batch === undefined) return;
-    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
-    handle
+    this.#forget(n);
+    if (batch === undefined || batch.endedOutside === true) return;
+    getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n))
       .cancel()
       .catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
     const since = new Date(batch.startedAt).toISOString();
     this.#options.onProblem(`batch ${n} was given up: it has said nothing since ${since}`);
-    this.#forget(n);
   }
 
   #forget(n: number): void {

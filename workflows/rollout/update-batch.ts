@@ -1,6 +1,6 @@
 import {
+  ActivityCancellationType,
   CancellationScope,
-  condition,
   continueAsNew,
   getExternalWorkflowHandle,
   isCancellation,
@@ -39,7 +39,7 @@ export interface UpdateBatchInput {
   mayFail: number | null;
   minVersions: ResourceVersions;
   /** What a run hands to the next when its history has grown long. */
-  carried?: { begun: Begun[]; counts: BatchCounts };
+  carried?: { begun: Begun[]; counts: BatchCounts; recreated: string[] };
 }
 
 // Retried until done: what is impossible comes back as an outcome.
@@ -47,6 +47,7 @@ const { removeVms, createVms } = proxyActivities<UpdateActivities & PoolActiviti
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
 const awaiting = () => waitingActivities<AwaitRemovalActivities>('20s');
 const acting = () => actingActivities<UpdateActivities>();
@@ -65,8 +66,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     wait.cancel();
   });
 
-  const replaced = vms.filter(({ act }) => act === 'replace');
-  const others = vms.filter(({ act }) => act !== 'replace');
+  const [replaced, others] = partition(vms, ({ act, name }) => act === 'replace' && !run.recreated.has(name));
   await Promise.all([
     ...(others.length === 0 ? [] : [update(run, others, wait)]),
     ...(replaced.length === 0 ? [] : [replace(run, replaced, wait)]),
@@ -90,6 +90,8 @@ class BatchRun {
   minVersions: ResourceVersions;
   waiting: readonly BatchVm[];
   begun: readonly Begun[];
+  /** Names of VMs that were made again, and are only waited for. */
+  readonly recreated: Set<string>;
   isSuperseded = false;
   #reported = 0;
 
@@ -98,6 +100,7 @@ class BatchRun {
     this.minVersions = input.minVersions;
     this.waiting = input.batch.vms;
     this.begun = input.carried?.begun ?? [];
+    this.recreated = new Set(input.carried?.recreated);
     this.counts = { ...input.carried?.counts };
   }
 
@@ -151,9 +154,10 @@ class BatchRun {
   /** The input of the next run, once the history of this one has grown long. */
   async next(): Promise<UpdateBatchInput> {
     await this.report(true);
-    const { waiting, begun, counts, minVersions, mayFail } = this;
+    const { waiting, begun, recreated, counts, minVersions, mayFail } = this;
     const batch = { ...this.input.batch, vms: [...waiting] };
-    return { ...this.input, batch, mayFail, minVersions, carried: { begun: [...begun], counts } };
+    const carried = { begun: [...begun], counts, recreated: [...recreated] };
+    return { ...this.input, batch, mayFail, minVersions, carried };
   }
 }
 
@@ -172,13 +176,14 @@ async function update(run: BatchRun, some: readonly BatchVm[], wait: Cancellatio
 async function updateNext(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
   const { reason, minReadyMs, deadlineMs } = run.input;
   const { mayFail } = run;
+  const names = new Set(vms.map(({ name }) => name));
   try {
     const { begun, outcomes, ...done } = await wait.run(() =>
       acting().updateVms.executeWithOptions({ summary: summary(reason) }, [
-        { ...requestOf(run, vms), minReadyMs, deadlineMs, mayFail, begun: [...run.begun] },
+        { ...requestOf(run, vms), minReadyMs, deadlineMs, mayFail, begun: run.begun.filter(({ vm }) => names.has(vm)) },
       ]),
     );
-    run.begun = begun;
+    run.begun = [...run.begun.filter(({ vm }) => !names.has(vm)), ...begun];
     run.settle(outcomes, done.minVersions);
   } catch (error) {
     if (!run.isSuperseded || !isCancellation(error)) throw error;
@@ -196,6 +201,8 @@ async function replace(run: BatchRun, planned: readonly BatchVm[], wait: Cancell
   run.settle(removed.outcomes, removed.minVersions);
   const going = planned.filter(({ name }) => run.isWaiting(name));
   await Promise.all(going.map((vm) => comeBack(run, vm, wait)));
+  // What takes longer is waited for by all runs of the batch.
+  await update(run, going, wait);
 }
 
 function requestOf({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): RemoveRequest {
@@ -209,11 +216,8 @@ async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Pr
   if (run.isSuperseded) return;
   // The pool makes it again when it has gone.
   if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', message: 'it is still being deleted', isOwn: true }]);
-  if (!(await createAgain(run, vm))) return;
-  for (let tries = 0; run.isWaiting(vm.name) && !run.isSuperseded; tries++) {
-    if (tries > 0) await run.report(true);
-    await updateNext(run, [vm], wait);
-  }
+  await createAgain(run, vm, wait);
+  if (run.isWaiting(vm.name) && !run.isSuperseded) await updateNext(run, [vm], wait);
 }
 
 /** Resolves to false if the VM does not go in time: its node may be lost, or a finalizer may hold it. */
@@ -234,8 +238,8 @@ async function awaitRemoval(run: BatchRun, { name, uid }: BatchVm, wait: Cancell
   }
 }
 
-/** Creates a VM in the place of one that was deleted. Resolves to false if there is none. */
-async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Promise<boolean> {
+/** Creates a VM in the place of one that was deleted, unless that is refused until its deadline. */
+async function createAgain(run: BatchRun, { name, role, halted }: BatchVm, wait: CancellationScope): Promise<void> {
   const { key, batch, deadlineMs } = run.input;
   const number = numberOf(key.name, name)!;
   const options = { summary: summary(`create ${name}`) };
@@ -243,19 +247,22 @@ async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Prom
     skipSlowStart: true,
     halted: halted === true ? [number] : [],
     ...(role === undefined ? {} : { role }),
+    retryUntil: Date.now() + deadlineMs,
   };
-  for (let tries = 1; ; tries++) {
-    const made = await createVms.executeWithOptions(options, [key, [number], batch.revision, run.minVersions, how]);
-    const isSkipped = made.notWanted.length + made.nameConflicts.length > 0;
-    run.settle(isSkipped ? [{ vm: name, end: 'Gone' }] : [], made.minVersions);
-    if (made.refused === null) return !isSkipped;
+  try {
+    const { notWanted, nameConflicts, refused, minVersions } = await wait.run(() =>
+      createVms.executeWithOptions(options, [key, [number], batch.revision, run.minVersions, how]),
+    );
+    const isSkipped = notWanted.length + nameConflicts.length > 0;
+    run.settle(isSkipped ? [{ vm: name, end: 'Gone' }] : [], minVersions);
     // The VM is missing now, so the pool creates it.
-    if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
-      run.settle([{ vm: name, end: 'Failed', message: made.refused.message }]);
-      return false;
-    }
-    await condition(() => run.isSuperseded, REPLACE_AGAIN_MS);
+    if (refused !== null) run.settle([{ vm: name, end: 'Failed', message: refused.message }]);
+    run.recreated.add(name);
+  } catch (error) {
+    if (!run.isSuperseded || !isCancellation(error)) throw error;
   }
 }
 
-const REPLACE_AGAIN_MS = 10_000;
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}

@@ -142,6 +142,8 @@ describe('a VM that is to be replaced', () => {
     expect(outcomes).toMatchObject([{ vm: 'web-1', end: 'Failed' }]);
     expect(outcomes[0]!.message!.length).toBeLessThan(2_000);
     expect(claimed).toEqual([]);
+    const many = await removed({ maxUnavailable: '100%' }, refuse, { count: 101 });
+    expect(many.outcomes.map(({ message }) => message!.length)).toEqual(Array.from({ length: 101 }, () => 256));
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/pool.ts';
+import type { Batch } from '../../../decisions/owners/batch.ts';
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
 import { newRolloutState, withFailures } from '../../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
@@ -309,6 +310,20 @@ describe('batches in progress', () => {
       aBatch([held(old(3))], { n: 3 }),
     ];
     expect(plan({ vms: all(8), batches }).superseded).toEqual([1]);
+  });
+
+  test('have failed for VMs that they have deleted and not made again, if they were ended from outside', () => {
+    const replaced = [held(old(1), 'replace'), held(old(2), 'replace'), held(old(3), 'restart')];
+    const batch = aBatch(replaced);
+    const ended = (fields: Partial<Batch>, vms = [old(2, { deleting: true }), fresh(3, DOWN)]) =>
+      plan({ vms, batches: [{ ...batch, ...fields }], spec: { replicas: 3, rollout: { maxFailures: 1 } } });
+    const message = 'its batch was ended before it was made again';
+    const failures = ['web-1', 'web-2'].map((vm) => ({ vm, message, at: at(NOW) }));
+    expect(ended({ endedOutside: true })).toMatchObject({ lost: [1], state: { failures, halted: { kind: 'Failed' } } });
+    expect(ended({ startedAt: NOW - 25 * MINUTE })).toMatchObject({ lost: [1], state: { failures } });
+    expect(ended({}).state.failures).toEqual([]);
+    expect(ended({ endedOutside: true, superseded: true }).state.failures).toEqual([]);
+    expect(ended({ endedOutside: true }, [fresh(1), fresh(2), fresh(3, DOWN)]).state.failures).toEqual([]);
   });
 
   test('are lost once they have been silent for a quarter of an hour beyond their deadline', () => {

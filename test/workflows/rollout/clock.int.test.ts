@@ -4,8 +4,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { updateBatchIdOf } from '../../../workflows/lib/messages.ts';
+import { aTemplate } from '../../decisions/fixtures/rollout-pools.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool, HOUR, MINUTE, template } from '../timed-pool.ts';
@@ -226,4 +228,37 @@ test('a batch that is given up is asked to end before others take its VMs', asyn
   await pool.notify();
   await pool.completed();
   await soon(async () => expect((await first.describe()).status.name).toBe('CANCELLED'));
+});
+
+const replaces = (hours: number): Partial<PoolSpec> => ({
+  template: aTemplate({ disk: '2Gi' }),
+  replicas: 1,
+  maxUnavailable: 1,
+  updateStrategy: { proactive: { disruption: 'Replace' } },
+  rollout: { progressDeadlineSeconds: hours * 3_600 },
+});
+
+test('a batch whose replacement is refused for hours keeps its history short, and it has failed then', async () => {
+  const pool = await aTimedPool(server(), replaces(2));
+  pool.cluster.refusal = 'exceeded quota: requests.storage';
+  await pool.change({ template: aTemplate({ disk: '1Gi' }) });
+  await soon(async () => expect((await pool.progress()).updating).toHaveLength(1));
+  const batch = await pool.batch(1);
+  await server().pass('1h');
+  expect(pool.cluster.times('create').length).toBeGreaterThan(300);
+  const { events } = await batch.fetchHistory();
+  expect(events!.length).toBeLessThan(100);
+  await server().pass('90m');
+  await soon(async () =>
+    expect((await pool.rollout()).failures).toMatchObject([{ message: 'exceeded quota: requests.storage' }]),
+  );
+});
+
+test('VMs that a batch has deleted, and not made again, have failed if its workflow does', async () => {
+  const pool = await aTimedPool(server(), replaces(1), () => ({
+    createVms: () => Promise.reject(ApplicationFailure.nonRetryable('out of the blue')),
+  }));
+  await pool.change({ template: aTemplate({ disk: '1Gi' }) });
+  await soon(async () => expect((await pool.rollout()).halted).toMatchObject({ kind: 'Failed' }));
+  expect((await pool.rollout()).failures).toMatchObject([{ message: 'its batch was ended before it was made again' }]);
 });

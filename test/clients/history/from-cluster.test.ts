@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { CoreEvents, VirtualMachineOperations, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { actsInCluster, type Subject } from '../../../clients/history/from-cluster.ts';
+import { actsInCluster, evictionsInCluster, type Subject } from '../../../clients/history/from-cluster.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
@@ -124,4 +124,16 @@ describe('the history from the cluster alone', () => {
     const broken = cluster(new Map([[CoreEvents, new KubeError(500, 'InternalError', 'broken')]]));
     await expect(actsInCluster(broken.kube, vm, [])).rejects.toThrow('broken');
   });
+});
+
+test('a VM that a drain has shut down has a row beside what workflows have recorded, and nothing else has', async () => {
+  const evicted = {
+    ...eventOf('VirtualMachine', 'web-1', 'shut down to leave node n1'),
+    action: 'Drain',
+    reason: 'Evicted',
+  };
+  const { kube } = cluster(new Map([[CoreEvents, [evicted, eventOf('VirtualMachine', 'web-1', 'Restarted')]]]));
+  expect(await evictionsInCluster(kube, vm)).toMatchObject([
+    { action: 'evict', vms: ['web-1'], end: 'Done', message: 'shut down to leave node n1' },
+  ]);
 });

@@ -423,6 +423,7 @@ describe('what is full', () => {
 const NO_MEMORY = {
   'a text, or a list that people read': [
     'activities/healing/last-events.ts: MAX_EVENTS',
+    'activities/rollout/update-vms.ts: FEW',
     'decisions/changes/plan.ts: LONGEST',
     'decisions/changes/refused.ts: MAX_PATHS',
     'decisions/changes/refused.ts: MAX_SHAPES',

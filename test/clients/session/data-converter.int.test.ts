@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Client } from '@temporalio/client';
 import { expect, test } from 'vitest';
 import { loadDataConverter } from '../../../workers/data-converter.ts';
-import { poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationRunIdOf, poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { drover, nowhere } from '../drover.ts';
 
@@ -34,13 +34,18 @@ test('payload codecs leave nothing of a pool in plain text in Temporal, and drov
 
   const { connection } = fleet().temporal.client;
   const client = new Client({ connection, dataConverter: (await loadDataConverter(DROVER_DATA_CONVERTER))! });
-  const failed = await client.workflow.start('operation', {
-    workflowId: `operation/default/${namespace}/made-up/made-up`,
+  // An activity fails first, and the workflow with it.
+  const operation = { namespace, name: 'made-up', uid: 'made-up' };
+  const input = { action: 'Restart', chosen: {}, atOnce: 1, maxFailures: 0, deadlineMs: 60_000 };
+  const failed = await client.workflow.start('powerVms', {
+    workflowId: operationRunIdOf({ cluster: 'default', ...operation }),
     taskQueue: taskQueueOf('default'),
-    args: [{ cluster: 'default', namespace, name: 'made-up', uid: 'made-up' }],
+    args: [{ operation, ...input, requestedBy: 'eve', reason: null }],
   });
   const why = 'there is no VirtualMachineOperation';
-  await expect(failed.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining(why) as string } });
+  await expect(failed.result()).rejects.toMatchObject({
+    cause: { cause: { message: expect.stringContaining(why) as string } },
+  });
   const texts: unknown[] = [];
   JSON.stringify(await failed.fetchHistory(), (key, value: unknown) => {
     if (key === 'message' || key === 'stackTrace') texts.push(value);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { atMostOne } from '../pool/one-of.ts';
 import { withOwnSelector } from '../pool/own-selector.ts';
 import { MAX_REPLICAS, VirtualMachinePool } from '../pool/pool.ts';
-import { LabelSelector } from '../pool/selection.ts';
+import { LabelSelector, LabelSelectorRequirement } from '../pool/selection.ts';
 import { Duration, IntOrPercent, WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
 
@@ -13,9 +13,7 @@ const SelectionPolicy = z.strictObject({
   selectors: z
     .strictObject({
       labelSelector: LabelSelector.exactOptional(),
-      nodeSelectorRequirementMatcher: z
-        .never({ error: 'drover selects VMs by their labels alone: label them, and use labelSelector' })
-        .exactOptional(),
+      nodeSelectorRequirementMatcher: z.array(LabelSelectorRequirement).max(32).exactOptional(),
     })
     .exactOptional(),
 });

@@ -1,11 +1,13 @@
 import { API_VERSION } from '../labels-and-annotations.ts';
 import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool/pool.ts';
+import { BasePolicy } from '../pool/selection.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 import type { Reader } from './reader.ts';
 import { templateNotes } from './template-notes.ts';
+import { SORT_POLICIES } from './to-kubevirt-pool.ts';
 import { withoutVmName } from './vm-name.ts';
 
 /** Reads KubeVirt's own pool as a drover pool. Its notes say how drover's behaviour differs from KubeVirt's. */
@@ -105,18 +107,17 @@ function convertSelection(
   where: string,
   notes: string[],
 ): SelectionPolicy {
-  const labelSelector = selectors?.labelSelector;
-  if (labelSelector !== undefined)
-    notes.push(`${where}: VMs that match selectors.labelSelector come first; KubeVirt never takes any others`);
-  const basePolicy = basePolicyOf(sortPolicy);
-  if (basePolicy !== sortPolicy)
-    notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
-  return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
-}
-
-function basePolicyOf(sortPolicy: KubeVirtSelectionPolicy['sortPolicy']): SelectionPolicy['basePolicy'] {
-  if (sortPolicy === 'AscendingOrder') return 'Oldest';
-  return sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
+  const { labelSelector, nodeSelectorRequirementMatcher: matchExpressions } = selectors ?? {};
+  const entry = {
+    ...(labelSelector && { labelSelector }),
+    ...(matchExpressions && { nodeSelector: { matchExpressions } }),
+  };
+  const hasSelectors = Object.keys(entry).length > 0;
+  if (hasSelectors) notes.push(`${where}: VMs that match its selectors come first; KubeVirt never takes any others`);
+  return {
+    ...(hasSelectors && { orderedPolicies: [entry] }),
+    ...(sortPolicy && { basePolicy: BasePolicy.options.find((policy) => SORT_POLICIES[policy] === sortPolicy)! }),
+  };
 }
 
 function renamed<T extends object, N extends { [K in keyof T]?: string }>(object: T, names: N): Renamed<T, N> {

@@ -1,11 +1,76 @@
 import { NOT_YET_RUN_ANNOTATION } from '../labels-and-annotations.ts';
 import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
-import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
+import type {
+  BasePolicy,
+  LabelSelector,
+  PoolSpec,
+  ScaleInSelectionPolicy,
+  ScaleInStrategy,
+  UpdateStrategy,
+} from '../pool/pool.ts';
 import { DEFAULT_REPLICAS } from '../rules/pool-defaults.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 
 /** The label of VMs in a KubeVirt pool whose template has none: KubeVirt's pools need a selector. */
 const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
+
+/** Fields that a KubeVirt pool lacks, and what it does instead. The types name each field of the schema once. */
+type LeftOut<Fields, Kept extends keyof Fields> = Record<Exclude<keyof Fields, Kept>, string>;
+
+const NOTHING_LIKE_IT = "KubeVirt's pools have nothing like it";
+
+const OF_POOL: LeftOut<
+  PoolSpec,
+  | 'replicas'
+  | 'template'
+  | 'maxUnavailable'
+  | 'nameGeneration'
+  | 'updateStrategy'
+  | 'scaleInStrategy'
+  | 'autohealing'
+  | 'paused'
+  | 'selector'
+> = {
+  maxSurge: NOTHING_LIKE_IT,
+  rollout: NOTHING_LIKE_IT,
+  vmRolloutStrategy: NOTHING_LIKE_IT,
+  revisionHistoryLimit: NOTHING_LIKE_IT,
+  drain: 'evictions are for KubeVirt and the template alone',
+  standby: NOTHING_LIKE_IT,
+};
+
+const OF_UPDATE: LeftOut<NonNullable<UpdateStrategy['proactive']>, 'selectionPolicy'> = {
+  disruption: 'KubeVirt restarts, or replaces, what it has to',
+  drift: 'KubeVirt keeps what users change in VMs',
+  outdatedPods: 'KubeVirt leaves them as they are',
+};
+
+const OF_SCALE_IN: LeftOut<NonNullable<ScaleInStrategy['proactive']>, 'selectionPolicy' | 'statePreservation'> = {
+  windows: 'KubeVirt removes VMs at any time',
+};
+
+const OF_SELECTION: LeftOut<ScaleInSelectionPolicy, 'basePolicy'> = {
+  orderedPolicies: 'KubeVirt would never take other VMs',
+  spread: 'KubeVirt does not look where VMs run',
+};
+
+const WITHOUT_IT = 'KubeVirt heals without it';
+const OF_HEALING: LeftOut<
+  NonNullable<PoolSpec['autohealing']>,
+  'startupFailureThreshold' | 'minFailingToStartDuration'
+> = {
+  unhealthyAfter: WITHOUT_IT,
+  backoff: WITHOUT_IT,
+  maxAttempts: WITHOUT_IT,
+  maxConcurrent: WITHOUT_IT,
+  maxUnhealthy: WITHOUT_IT,
+  preserveStorage: 'KubeVirt deletes the disks of every VM that it replaces',
+};
+
+function noteLeftOut(where: string, given: object, leftOut: Readonly<Record<string, string>>, notes: string[]): void {
+  for (const [field, because] of Object.entries(leftOut))
+    if (Object.hasOwn(given, field)) notes.push(`${where}.${field} is left out: ${because}`);
+}
 
 /** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
 export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPoolSpec; notes: string[] } {
@@ -15,8 +80,7 @@ export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPo
   const labels = { ...template.metadata?.labels, ...selector.matchLabels };
   const { [NOT_YET_RUN_ANNOTATION]: _, ...annotations } = template.metadata?.annotations ?? {};
   const maxUnavailable = leastUnavailable(spec, notes);
-  for (const field of ['maxSurge', 'rollout', 'vmRolloutStrategy', 'revisionHistoryLimit'] as const)
-    if (spec[field] !== undefined) notes.push(`spec.${field} is left out: KubeVirt's pools have nothing like it`);
+  noteLeftOut('spec', spec, OF_POOL, notes);
   return {
     spec: {
       replicas,
@@ -55,11 +119,8 @@ function updateStrategy({ updateStrategy: strategy }: PoolSpec, notes: string[])
   if (strategy === undefined) return {};
   if (strategy.proactive === undefined)
     return { updateStrategy: strategy as KubeVirtPoolSpec['updateStrategy'] & object };
-  const { selectionPolicy, disruption, drift } = strategy.proactive;
-  if (disruption !== undefined)
-    notes.push('spec.updateStrategy.proactive.disruption is left out: KubeVirt restarts, or replaces, what it has to');
-  if (drift === 'Correct')
-    notes.push('spec.updateStrategy.proactive.drift is left out: KubeVirt keeps what users change in VMs');
+  const { selectionPolicy, ...others } = strategy.proactive;
+  noteLeftOut('spec.updateStrategy.proactive', others, OF_UPDATE, notes);
   return {
     updateStrategy: {
       proactive:
@@ -72,7 +133,8 @@ function scaleInStrategy({ scaleInStrategy: strategy }: PoolSpec, notes: string[
   if (strategy === undefined) return {};
   if (strategy.proactive === undefined)
     return { scaleInStrategy: strategy as KubeVirtPoolSpec['scaleInStrategy'] & object };
-  const { selectionPolicy, statePreservation } = strategy.proactive;
+  const { selectionPolicy, statePreservation, ...others } = strategy.proactive;
+  noteLeftOut('spec.scaleInStrategy.proactive', others, OF_SCALE_IN, notes);
   return {
     scaleInStrategy: {
       proactive: {
@@ -83,24 +145,30 @@ function scaleInStrategy({ scaleInStrategy: strategy }: PoolSpec, notes: string[
   };
 }
 
-/** In KubeVirt a selector would keep all other VMs from ever being taken. */
 function policy(
-  { orderedPolicies, basePolicy }: SelectionPolicy,
+  { basePolicy, ...others }: ScaleInSelectionPolicy,
   where: string,
   notes: string[],
 ): KubeVirtSelectionPolicy {
-  if (orderedPolicies !== undefined && orderedPolicies.length > 0)
-    notes.push(`spec.${where}: orderedPolicies are left out: KubeVirt would never take other VMs`);
-  return basePolicy === undefined ? {} : { sortPolicy: basePolicy };
+  noteLeftOut(`spec.${where}.proactive.selectionPolicy`, others, OF_SELECTION, notes);
+  return basePolicy === undefined ? {} : { sortPolicy: SORT_POLICIES[basePolicy] };
 }
+
+/** How KubeVirt calls drover's orders. */
+export const SORT_POLICIES = {
+  LowestNumber: 'AscendingOrder',
+  HighestNumber: 'DescendingOrder',
+  Newest: 'Newest',
+  Oldest: 'Oldest',
+  Random: 'Random',
+} as const satisfies Record<BasePolicy, KubeVirtSelectionPolicy['sortPolicy']>;
 
 function healing(
   { startupFailureThreshold, minFailingToStartDuration, ...others }: NonNullable<PoolSpec['autohealing']>,
   notes: string[],
 ): NonNullable<KubeVirtPoolSpec['autohealing']> {
-  const omitted = Object.keys(others).map((key) => `spec.autohealing.${key}`);
-  if (omitted.length > 0) notes.push(`${omitted.join(', ')}: left out, KubeVirt heals without it`);
-  notes.push('spec.autohealing: KubeVirt deletes the disks of every VM that it replaces');
+  noteLeftOut('spec.autohealing', others, OF_HEALING, notes);
+  if (others.preserveStorage === undefined) notes.push(`spec.autohealing: ${OF_HEALING.preserveStorage}`);
   return {
     ...(startupFailureThreshold === undefined ? {} : { startUpFailureThreshold: startupFailureThreshold }),
     ...(minFailingToStartDuration === undefined ? {} : { minFailingToStartDuration }),

@@ -1,12 +1,16 @@
 import * as z from 'zod';
 import { LabelKey, Labels, LabelValue, rules } from './text.ts';
 
+/** Operators of Kubernetes' node selectors. */
+const COMPARISONS = new Map<unknown, string>(
+  ['Gt', 'Lt'].map((operator) => [operator, 'drover compares no numbers: list the values, with the operator In']),
+);
 const VALUES_SHAPE = 'In and NotIn need values; Exists and DoesNotExist take none';
 
-const LabelSelectorRequirement = z
+export const LabelSelectorRequirement = z
   .strictObject({
     key: LabelKey,
-    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], { error: ({ input }) => COMPARISONS.get(input) }),
     values: z.array(LabelValue).max(64).exactOptional(),
   })
   .refine(
@@ -22,7 +26,7 @@ export const LabelSelector = z.strictObject({
 });
 export type LabelSelector = z.infer<typeof LabelSelector>;
 
-export const BasePolicy = z.enum(['Oldest', 'Newest', 'Random']);
+export const BasePolicy = z.enum(['Oldest', 'Newest', 'HighestNumber', 'LowestNumber', 'Random']);
 export type BasePolicy = z.infer<typeof BasePolicy>;
 
 /**
@@ -32,19 +36,29 @@ export type BasePolicy = z.infer<typeof BasePolicy>;
 const formatEntry = (text: string): string =>
   `YAML reads ${JSON.stringify(text)} as one text; an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"`;
 
+const NO_SELECTOR = 'must have a labelSelector, a nodeSelector, or both';
+
+const OrderedPolicy = z
+  .strictObject(
+    {
+      labelSelector: LabelSelector.exactOptional(),
+      nodeSelector: LabelSelector.describe(
+        'Matches the node labels that the VM itself asks for, in its spec.template.spec.nodeSelector.',
+      ).exactOptional(),
+    },
+    { error: ({ input }) => (typeof input === 'string' ? formatEntry(input) : undefined) },
+  )
+  .refine(({ labelSelector, nodeSelector }) => labelSelector !== undefined || nodeSelector !== undefined, NO_SELECTOR)
+  .meta(rules(['has(self.labelSelector) || has(self.nodeSelector)', NO_SELECTOR]));
+
 const fields = {
   orderedPolicies: z
-    .array(
-      z.strictObject(
-        { labelSelector: LabelSelector },
-        { error: ({ input }) => (typeof input === 'string' ? formatEntry(input) : undefined) },
-      ),
-    )
+    .array(OrderedPolicy)
     .max(16)
-    .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
+    .describe('VMs that match an earlier entry are taken first; VMs that match none come last.')
     .exactOptional(),
   basePolicy: BasePolicy.describe(
-    'The order among VMs of equal rank. Random, the default, takes VMs first whose loss disturbs least: VMs that are halted, not ready, or still need the update.',
+    'The order among VMs of equal rank. Oldest and Newest go by age, HighestNumber and LowestNumber by the number in the name. Random, the default, takes VMs first whose loss disturbs least: VMs that are halted, not ready, or still need the update.',
   ).exactOptional(),
 };
 

@@ -38,7 +38,12 @@ export interface VirtualMachine extends KubeObject {
     template?: {
       /** Whatever it holds: the API server does not check it in a VM that is being deleted. */
       metadata?: { labels?: Record<string, string> | null } | null;
-      spec?: { architecture?: string; evictionStrategy?: string; domain?: { machine?: { type?: string } } };
+      spec?: {
+        architecture?: string;
+        evictionStrategy?: string;
+        nodeSelector?: Record<string, string>;
+        domain?: { machine?: { type?: string } };
+      };
     };
   };
   status?: VmOperationFields & {
@@ -86,6 +91,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     lastRunStrategy: internOrNull(status?.runStrategy),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
+    nodeSelector: internParts(template?.spec?.nodeSelector ?? {}) ?? {},
     architecture: internOrNull(template?.spec?.architecture),
     preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),

@@ -5,7 +5,7 @@ import { isMoving } from '../views/drained-node.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { labelRank, scaleInOrder, type OrderOptions } from './selection-order.ts';
+import { selectorRank, scaleInOrder, type OrderOptions } from './selection-order.ts';
 
 export interface CandidatesInput {
   vmiOf: VmiOf;
@@ -60,9 +60,9 @@ export function chooseLeaving(input: ChoiceInput): VmView[] {
   for (const other of ordered.slice(excess)) {
     if (tooMany <= 0) break;
     if (!down.has(other)) continue;
-    const rank = labelRank(other, policy);
+    const rank = selectorRank(other, policy);
     const ready = chosen.findLastIndex(
-      (vm) => !down.has(vm) && !isAtRest(vm, vmiOf(vm)) && labelRank(vm, policy) === rank,
+      (vm) => !down.has(vm) && !isAtRest(vm, vmiOf(vm)) && selectorRank(vm, policy) === rank,
     );
     if (ready === -1) continue;
     chosen[ready] = other;

@@ -38,9 +38,9 @@ export interface OrderOptions {
 
 /**
  * Sorts VMs in the order in which they leave a pool: first VMs that are being healed, then VMs that can't run as they
- * are, then by the policy's label selectors in their order, then by its base policy, for which VMs that users have put
+ * are, then by the policy's selectors in their order, then by its base policy, for which VMs that users have put
  * into the pool come last. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only
- * if the policy has no label selectors; otherwise it counts less than these, and more than the base policy. The order
+ * if the policy has no selectors; otherwise it counts less than these, and more than the base policy. The order
  * is total and deterministic: the same fleet always gives the same order.
  */
 export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {}): VmView[] {
@@ -55,7 +55,7 @@ export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {})
   const rankOf = (vm: VmView): number[] => [
     isUnhealthy(vm) ? 0 : 1,
     isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1,
-    labelRank(vm, policy),
+    selectorRank(vm, policy),
     isBroken(vm) ? 0 : 1,
     ...(isRandom ? [lossRank(vm)] : []),
     vm.joined ? 1 : 0,
@@ -81,7 +81,7 @@ export function updateOrder(
   const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
   const rankOf = (vm: VmView): number[] => [
     isDown(vm) ? 0 : 1,
-    labelRank(vm, policy),
+    selectorRank(vm, policy),
     ...(isRandom ? [isHalted(vm) ? 0 : servingRank({ isReady: vm.ready, isMoving: false })] : []),
   ];
   return inOrder(vms, rankOf, policy);
@@ -102,15 +102,21 @@ function inOrder(
   return spread === undefined ? ordered : spreadOut(ordered, { ...spread, areEqual });
 }
 
-/** Returns the index of the first label selector that the VM matches; VMs that match none rank after all of them. */
-export function labelRank({ labels }: VmView, { orderedPolicies = [] }: SelectionPolicy): number {
-  const matched = orderedPolicies.findIndex(({ labelSelector }) => matchesLabels(labelSelector, labels));
+/** Returns the index of the first entry that the VM matches; VMs that match none rank after all of them. */
+export function selectorRank(
+  { labels, nodeSelector: ofVm }: VmView,
+  { orderedPolicies = [] }: SelectionPolicy,
+): number {
+  const matched = orderedPolicies.findIndex(
+    ({ labelSelector = {}, nodeSelector = {} }) =>
+      matchesLabels(labelSelector, labels) && matchesLabels(nodeSelector, ofVm),
+  );
   return matched === -1 ? orderedPolicies.length : matched;
 }
 
 /** The VM's rank by the policy alone: VMs of equal rank (all, if there is no policy) have no order. */
 export const policyRank = (vm: VmView, policy: SelectionPolicy = {}): number[] => [
-  labelRank(vm, policy),
+  selectorRank(vm, policy),
   ...((policy.basePolicy ?? 'Random') === 'Random' ? [] : tieRank(vm, policy)),
 ];
 
@@ -122,6 +128,10 @@ function tieRank(vm: VmView, { basePolicy = 'Random' }: SelectionPolicy): number
       return [vm.createdAt, numberIn(vm)];
     case 'Newest':
       return [-vm.createdAt, -numberIn(vm)];
+    case 'HighestNumber':
+      return [-numberIn(vm)];
+    case 'LowestNumber':
+      return [numberIn(vm)];
     case 'Random':
       return [scatter(vm.uid)];
   }

@@ -69,6 +69,8 @@ export interface VmView extends Protections {
   lastRunStrategy: string | null;
   /** Machine type in its VMI template. KubeVirt fills in a missing type, so null only if nothing did. */
   machineType: string | null;
+  /** The labels that its nodes must have, as its spec says. */
+  nodeSelector: Readonly<Record<string, string>>;
   architecture: string | null;
   /**
    * `kind/name` or `kind/namespace/name` of its preference; after an `@`, the state of the preference that the VM

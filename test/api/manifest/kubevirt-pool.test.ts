@@ -77,7 +77,7 @@ describe("KubeVirt's own pool", () => {
       paused: true,
       nameGeneration: { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: false },
       autohealing: { startupFailureThreshold: 4, minFailingToStartDuration: '5m0s' },
-      updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },
+      updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'HighestNumber' } } },
       scaleInStrategy: {
         proactive: {
           statePreservation: 'Offline',
@@ -93,8 +93,7 @@ describe("KubeVirt's own pool", () => {
         'spec.paused: only updates pause; in KubeVirt scaling does too',
         'spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is',
         "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up",
-        'spec.updateStrategy: DescendingOrder, an order of numbers, is read as Newest, an order of age',
-        'spec.scaleInStrategy: VMs that match selectors.labelSelector come first; KubeVirt never takes any others',
+        'spec.scaleInStrategy: VMs that match its selectors come first; KubeVirt never takes any others',
         'spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it',
       ]),
     );
@@ -102,8 +101,8 @@ describe("KubeVirt's own pool", () => {
   });
 
   it.each([
-    ['AscendingOrder', 'Oldest'],
-    ['DescendingOrder', 'Newest'],
+    ['AscendingOrder', 'LowestNumber'],
+    ['DescendingOrder', 'HighestNumber'],
     ['Random', 'Random'],
   ])('reads the order %s as %s', (sortPolicy, basePolicy) => {
     const { object } = read(kubevirtPool({ scaleInStrategy: { proactive: { selectionPolicy: { sortPolicy } } } }));
@@ -130,8 +129,30 @@ describe("KubeVirt's own pool", () => {
     expect(object.spec.scaleInStrategy).toEqual({ proactive: { selectionPolicy: converted } });
     for (const where of ['updateStrategy', 'scaleInStrategy'])
       expect(notes).toContain(
-        `spec.${where}: VMs that match selectors.labelSelector come first; KubeVirt never takes any others`,
+        `spec.${where}: VMs that match its selectors come first; KubeVirt never takes any others`,
       );
+  });
+
+  it('keeps its selectors of nodes, beside those of labels', () => {
+    const expression = { key: 'rack', operator: 'In', values: ['r7'] };
+    const labelSelector = { matchLabels: { tier: 'old' } };
+    const { object } = read(
+      kubevirtPool({
+        updateStrategy: {
+          proactive: { selectionPolicy: { selectors: { nodeSelectorRequirementMatcher: [expression] } } },
+        },
+        scaleInStrategy: {
+          proactive: {
+            selectionPolicy: { selectors: { labelSelector, nodeSelectorRequirementMatcher: [expression] } },
+          },
+        },
+      }),
+    );
+    const nodeSelector = { matchExpressions: [expression] };
+    expect(object.spec.updateStrategy?.proactive?.selectionPolicy).toEqual({ orderedPolicies: [{ nodeSelector }] });
+    expect(object.spec.scaleInStrategy?.proactive?.selectionPolicy).toEqual({
+      orderedPolicies: [{ labelSelector, nodeSelector }],
+    });
   });
 
   it('reports that opportunistic scale-in removes halted VMs', () => {
@@ -178,22 +199,15 @@ describe("KubeVirt's own pool", () => {
     ],
     [
       {
-        scaleInStrategy: {
+        updateStrategy: {
           proactive: {
             selectionPolicy: {
-              selectors: {
-                labelSelector: {},
-                nodeSelectorRequirementMatcher: [{ key: 'zone', operator: 'In', values: ['a'] }],
-              },
+              selectors: { nodeSelectorRequirementMatcher: [{ key: 'disk', operator: 'Gt', values: ['2'] }] },
             },
           },
         },
       },
-      'spec.scaleInStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher: drover selects VMs by their labels alone: label them, and use labelSelector',
-    ],
-    [
-      { updateStrategy: { proactive: { selectionPolicy: { selectors: { nodeSelectorRequirementMatcher: [] } } } } },
-      'spec.updateStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher: drover selects VMs by their labels alone: label them, and use labelSelector',
+      'spec.updateStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher[0].operator: drover compares no numbers: list the values, with the operator In',
     ],
   ])('is refused with %j', (spec, message) => {
     expect(messagesOf(kubevirtPool(spec))).toEqual([message]);

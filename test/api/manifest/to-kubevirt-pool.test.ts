@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { structuralSchema, type StructuralSchema } from '../../../api/crd/structural-schema.ts';
 import { readKubeVirtPool } from '../../../api/manifest/kubevirt-pool.ts';
 import { toKubeVirtPool } from '../../../api/manifest/to-kubevirt-pool.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { PoolSpec } from '../../../api/pool/pool.ts';
+import { field } from '../../../decisions/lib/json.ts';
 
 const template: PoolSpec['template'] = {
   metadata: { labels: { app: 'web' } },
@@ -67,8 +69,40 @@ test('fields that KubeVirt cannot express are reported', () => {
   expect(notes.map((line) => line.split(' ')[0])).toEqual([
     'spec.rollout',
     'spec.updateStrategy.proactive.disruption',
-    'spec.updateStrategy:',
-    'spec.autohealing.maxAttempts:',
+    'spec.updateStrategy.proactive.selectionPolicy.orderedPolicies',
+    'spec.autohealing.maxAttempts',
     'spec.autohealing:',
   ]);
+});
+
+/** Paths of all fields of the schema that hold no fields of their own, each with a value; lists count as one. */
+function leaves(schema: StructuralSchema, path: string[] = []): { path: string[]; value: unknown }[] {
+  const { properties, type, enum: values, items } = schema;
+  if (properties !== undefined && path.at(-1) !== 'template' && path.at(-1) !== 'selector')
+    return Object.entries(properties).flatMap(([key, inner]) => leaves(inner, [...path, key]));
+  if (Array.isArray(values)) return [{ path, value: values.at(-1) }];
+  const samples: Record<string, unknown> = {
+    boolean: true,
+    string: '10m',
+    array: [items?.type === 'object' ? {} : 'a'],
+  };
+  return [{ path, value: samples[String(type)] ?? (type === 'object' ? {} : 1) }];
+}
+
+const nested = (path: readonly string[], value: unknown): object =>
+  path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object;
+
+test('each field of a pool is a field of the KubeVirt pool as well, or is named as left out', () => {
+  const fields = leaves(structuralSchema(PoolSpec)).filter(
+    ({ path: [first = ''] }) => !['template', 'selector'].includes(first),
+  );
+  expect(fields.length).toBeGreaterThan(40);
+  const lost = fields.filter(({ path, value }) => {
+    const { spec, notes } = toKubeVirtPool('web', { template, ...nested(path, value) } as PoolSpec);
+    const isNamed = path.some((_, index) =>
+      notes.some((note) => note.startsWith(`spec.${path.slice(0, index + 1).join('.')} is left out: `)),
+    );
+    return !isNamed && JSON.stringify(field(back(spec), ...path)) !== JSON.stringify(value);
+  });
+  expect(lost.map(({ path }) => path.join('.'))).toEqual([]);
 });

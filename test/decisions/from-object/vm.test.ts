@@ -35,6 +35,7 @@ test('the view of an empty VM has nothing made up', () => {
   expect(view()).toMatchObject({
     machineType: null,
     architecture: null,
+    nodeSelector: {},
     preference: null,
     transition: null,
     transitionLabel: null,

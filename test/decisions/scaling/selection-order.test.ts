@@ -16,7 +16,12 @@ describe('the order of scale-in', () => {
   const vms = [
     aVm('web-1', { createdAt: 3 }),
     aVm('web-2', { createdAt: 1, labels: { tier: 'spare' } }),
-    aVm('web-3', { createdAt: 2, ready: false, state: 'Starting' }),
+    aVm('web-3', {
+      createdAt: 2,
+      ready: false,
+      state: 'Starting',
+      nodeSelector: { rack: 'r7' },
+    }),
     aVm('web-4', { createdAt: 4, ...halted }),
     aVm('web-5', { createdAt: 5, ready: false, startFailures: 2 }),
   ];
@@ -24,6 +29,23 @@ describe('the order of scale-in', () => {
   test.each<[string, SelectionPolicy, string[]]>([
     ['Oldest', { basePolicy: 'Oldest' }, ['web-5', 'web-2', 'web-3', 'web-1', 'web-4']],
     ['Newest', { basePolicy: 'Newest' }, ['web-5', 'web-4', 'web-1', 'web-3', 'web-2']],
+    ['HighestNumber', { basePolicy: 'HighestNumber' }, ['web-5', 'web-4', 'web-3', 'web-2', 'web-1']],
+    ['LowestNumber', { basePolicy: 'LowestNumber' }, ['web-5', 'web-1', 'web-2', 'web-3', 'web-4']],
+    [
+      'nodes that VMs ask for',
+      { orderedPolicies: [{ nodeSelector: { matchLabels: { rack: 'r7' } } }], basePolicy: 'LowestNumber' },
+      ['web-5', 'web-3', 'web-1', 'web-2', 'web-4'],
+    ],
+    [
+      'labels and nodes, of which both must match',
+      {
+        orderedPolicies: [
+          { labelSelector: { matchLabels: { tier: 'spare' } }, nodeSelector: { matchLabels: { rack: 'r7' } } },
+        ],
+        basePolicy: 'HighestNumber',
+      },
+      ['web-5', 'web-4', 'web-3', 'web-2', 'web-1'],
+    ],
     [
       'ordered policies come before the base policy',
       { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }], basePolicy: 'Newest' },

@@ -4,7 +4,7 @@ import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import type { Reader } from './reader.ts';
-import { configChangeNotes, deadlineNotes, templateNotes } from './template-notes.ts';
+import { configChangeNotes, deadlineNotes, healedDisksNote, templateNotes } from './template-notes.ts';
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_FIELD_NAMES: Record<string, string> = {
@@ -33,9 +33,15 @@ export const readDroverPool: Reader = (document, written) => {
 export const readProposedPool: Reader = (document, written) => {
   const reading = readDroverPool({ ...document, apiVersion: API_VERSION }, written);
   if ('findings' in reading) return reading;
+  const { autohealing } = (reading.object as VirtualMachinePool).spec;
+  const isSilent = autohealing !== undefined && autohealing.preserveStorage === undefined;
   return {
     object: reading.object,
-    notes: [`kubevirt.io/v1 is read as ${API_VERSION}: the pool is drover's`, ...reading.notes],
+    notes: [
+      `kubevirt.io/v1 is read as ${API_VERSION}: the pool is drover's`,
+      ...(isSilent ? [healedDisksNote('the design proposal')] : []),
+      ...reading.notes,
+    ],
   };
 };
 

@@ -6,7 +6,7 @@ import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 import type { Reader } from './reader.ts';
-import { templateNotes } from './template-notes.ts';
+import { healedDisksNote, templateNotes } from './template-notes.ts';
 import { SORT_POLICIES } from './to-kubevirt-pool.ts';
 import { withoutVmName } from './vm-name.ts';
 
@@ -44,9 +44,7 @@ function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
         'spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is',
       );
     }
-    notes.push(
-      "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up",
-    );
+    notes.push(healedDisksNote('KubeVirt'));
   }
   if (spec.virtualMachineTemplate.spec.dataVolumeTemplates !== undefined) {
     notes.push(

@@ -26,6 +26,7 @@ export function templateNotes(template: VmTemplate, replicas: number | undefined
           `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
       ),
     ...dataVolumeTemplates.flatMap(movingSource),
+    ...rebootNotes(template),
     ...(mayBeMany(replicas)
       ? [
           ...sharedDisks(volumes, ownDisks, owner),
@@ -47,6 +48,17 @@ function identityNotes({ metadata, spec }: Json, path: string, members: string):
   const texts = Object.entries(annotations).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const own = isObject(spec) ? spec : {};
   return sharedIdentity({ path, members, metadata: { annotations: Object.fromEntries(texts) }, spec: own });
+}
+
+/** A guest that reboots then ends its VMI as one that shuts down does. */
+function rebootNotes({ spec: { running, runStrategy, template } }: VmTemplate): string[] {
+  const { domain } = template.spec ?? {};
+  if (!isObject(domain) || domain['rebootPolicy'] !== 'Terminate') return [];
+  return running === true || runStrategy === 'Always'
+    ? []
+    : [
+        'spec.template.spec.template.spec.domain.rebootPolicy: under Terminate a reboot inside the guest ends the VMI, and only runStrategy Always starts it again',
+      ];
 }
 
 /** A DataSource names another image whenever it is updated, as DataImportCrons do: no revision tells of that. */
@@ -113,3 +125,7 @@ const isReadOnly = ({ persistentVolumeClaim }: Json): boolean =>
   isObject(persistentVolumeClaim) && persistentVolumeClaim['readOnly'] === true;
 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+/** `who`: what deletes them. */
+export const healedDisksNote = (who: string): string =>
+  `spec.autohealing: a VM that has run well keeps its disks when it is replaced, which ${who} deletes; drover's own preserveStorage: false gives them up`;

@@ -28,7 +28,7 @@ export const addRestartOptions = <C extends Commander>(command: C): C =>
   command
     .option(
       '--restart-now',
-      'restart the VMIs that have the old type, a few at a time; without it they wait until their owners restart them: a reboot inside the guest is not enough',
+      'restart the VMIs that have the old type, a few at a time; without it they wait until their owners restart them: a reboot inside the guest is enough only under rebootPolicy Terminate',
     )
     .option(
       '--max-restarts <n>',

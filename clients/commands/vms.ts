@@ -7,7 +7,9 @@ import { atOnceOption, commandsFor, withMaking } from './operations.ts';
 
 const pendingCommand = (): Command =>
   new Command('pending')
-    .description('list VMs of any owner that wait for a restart (not a reboot inside the guest), since when and why')
+    .description(
+      'list VMs of any owner that wait for a restart (a reboot inside the guest is one only under rebootPolicy Terminate), since when and why',
+    )
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
     .addOption(formatOption())

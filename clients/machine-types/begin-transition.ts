@@ -71,7 +71,7 @@ function stillWaits({ metadata, status }: StoredOperation): string {
   const which =
     waiting === 0
       ? ''
-      : `; \`drover vm pending ${where} -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest)`;
+      : `; \`drover vm pending ${where} -l ${label}\` lists the VMs that wait for a restart (a reboot inside the guest is one only under rebootPolicy Terminate)`;
   return `${formatGoesOn(metadata)}${which}`;
 }
 

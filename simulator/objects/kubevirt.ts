@@ -25,6 +25,7 @@ export interface Volume {
 }
 
 export interface Domain {
+  rebootPolicy?: 'Reboot' | 'Terminate';
   cpu?: { sockets?: number; cores?: number; threads?: number; maxSockets?: number; [field: string]: unknown };
   memory?: { guest?: Quantity; maxGuest?: Quantity; hugepages?: { pageSize?: string }; [field: string]: unknown };
   resources?: { requests?: Record<string, Quantity>; limits?: Record<string, Quantity>; [field: string]: unknown };

@@ -73,6 +73,17 @@ describe("the proposal's examples", () => {
     expect(notes).toEqual(["kubevirt.io/v1 is read as drover.dev/v1alpha1: the pool is drover's"]);
   });
 
+  it('says of autohealing that it keeps disks which the proposal deletes, unless the pool gives them up', () => {
+    const about = (fields: string): string[] => {
+      const pool = proposal('1-rolling.yaml').replace(/^spec:$/m, `spec:\n  autohealing: ${fields}`);
+      return only(parseManifests(pool, '1.yaml')).notes.filter((note) => note.startsWith('spec.autohealing'));
+    };
+    expect(about('{}')).toEqual([
+      "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which the design proposal deletes; drover's own preserveStorage: false gives them up",
+    ]);
+    expect(about('{preserveStorage: false}')).toEqual([]);
+  });
+
   it('number 2 has a typo in replicas, which is the only fault reported', () => {
     expect(problemsOf(proposal('2-manual.yaml'))).toEqual([
       {
@@ -621,6 +632,15 @@ describe('notes on the VM template', () => {
     expect(notesOf([claim], {}, 1)).toEqual([]);
     expect(notesOf([{ ...claim, persistentVolumeClaim: { claimName: 'shared', readOnly: true } }])).toEqual([]);
     expect(notesOf([claim], { dataVolumeTemplates: [{ metadata: { name: 'shared' } }] })).toEqual([]);
+  });
+
+  it('say where a reboot inside the guest ends the VM for good', () => {
+    const template = { spec: { domain: { rebootPolicy: 'Terminate' } } };
+    const note =
+      'spec.template.spec.template.spec.domain.rebootPolicy: under Terminate a reboot inside the guest ends the VMI, and only runStrategy Always starts it again';
+    expect(notesOf([], { template })).toEqual([]);
+    expect(notesOf([], { template, runStrategy: 'RerunOnFailure' })).toEqual([note]);
+    expect(notesOf([], { template: { spec: { domain: {} } }, runStrategy: 'RerunOnFailure' })).toEqual([]);
   });
 
   it.each<[string, object, object, string]>([

@@ -98,7 +98,7 @@ test('each field of a pool is a field of the KubeVirt pool as well, or is named 
   );
   expect(fields.length).toBeGreaterThan(40);
   const lost = fields.filter(({ path, value }) => {
-    const { spec, notes } = toKubeVirtPool('web', { template, ...nested(path, value) } as PoolSpec);
+    const { spec, notes } = toKubeVirtPool('web', { template, ...nested(path, value) });
     const isNamed = path.some((_, index) =>
       notes.some((note) => note.startsWith(`spec.${path.slice(0, index + 1).join('.')} is left out: `)),
     );

@@ -302,7 +302,7 @@ test('a command without --restart-now follows until all VMs are changed, and the
   expect(begun.stdout).toMatch(/\n1 of 3 VMs done: \d changed by drover; 2 waiting for a restart by their owners\n$/);
   const label = `drover.dev/machine-type-restart-required=${await uidOf(id)}`;
   expect(begun.stderr).toBe(
-    `${goesOn(id)}; \`drover vm pending -n ${typedVms.namespace} -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest)\n`,
+    `${goesOn(id)}; \`drover vm pending -n ${typedVms.namespace} -l ${label}\` lists the VMs that wait for a restart (a reboot inside the guest is one only under rebootPolicy Terminate)\n`,
   );
   expect((await reportOf(id)).items.map(({ name, state, message: why }) => [name, state, why])).toEqual([
     ['alias', 'Waiting', `its VMI still has ${OLD}`],

@@ -59,6 +59,11 @@ describe('extra VMs during an update', () => {
   });
 });
 
+const healingNotesOf = (fields: string): string[] => {
+  const pool = proposal('1-rolling.yaml').replace(/^spec:$/m, `spec:\n  autohealing: ${fields}`);
+  return only(parseManifests(pool, '1.yaml')).notes.filter((note) => note.startsWith('spec.autohealing'));
+};
+
 describe("the proposal's examples", () => {
   it('number 1 applies as it stands', () => {
     const { object, notes } = only(parseManifests(proposal('1-rolling.yaml'), '1.yaml'));
@@ -74,14 +79,10 @@ describe("the proposal's examples", () => {
   });
 
   it('says of autohealing that it keeps disks which the proposal deletes, unless the pool gives them up', () => {
-    const about = (fields: string): string[] => {
-      const pool = proposal('1-rolling.yaml').replace(/^spec:$/m, `spec:\n  autohealing: ${fields}`);
-      return only(parseManifests(pool, '1.yaml')).notes.filter((note) => note.startsWith('spec.autohealing'));
-    };
-    expect(about('{}')).toEqual([
+    expect(healingNotesOf('{}')).toEqual([
       "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which the design proposal deletes; drover's own preserveStorage: false gives them up",
     ]);
-    expect(about('{preserveStorage: false}')).toEqual([]);
+    expect(healingNotesOf('{preserveStorage: false}')).toEqual([]);
   });
 
   it('number 2 has a typo in replicas, which is the only fault reported', () => {

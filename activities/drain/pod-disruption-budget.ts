@@ -5,6 +5,7 @@ import {
   minAvailableOf,
   podBudgetName,
   podBudgetSpec,
+  podBudgetView,
   type PodDisruptionBudget,
 } from '../../decisions/drain/pod-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
@@ -50,7 +51,11 @@ export async function updatePodDisruptionBudget(
 async function write(client: KubeClient, { metadata: owner }: StoredPool, minAvailable: number | null): Promise<void> {
   const at = { namespace: owner.namespace, name: podBudgetName(owner.name) };
   const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at));
-  if (there !== undefined && !isControlledBy(there, VirtualMachinePools, owner)) return;
+  const isOrphaned =
+    minAvailable === null &&
+    owner.deletionTimestamp !== undefined &&
+    (there && podBudgetView(there))?.isLabelled === true;
+  if (there !== undefined && !isOrphaned && !isControlledBy(there, VirtualMachinePools, owner)) return;
   if (minAvailable === null) {
     if (there === undefined) return;
     const { uid, resourceVersion } = there.metadata;

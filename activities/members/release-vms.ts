@@ -1,10 +1,4 @@
-import {
-  MEMBER_OF_ANNOTATION,
-  ORPHAN_FINALIZER,
-  REMOVING_ANNOTATION,
-  ROLE_LABEL,
-  STANDBY_ANNOTATION,
-} from '../../api/labels-and-annotations.ts';
+import { MEMBER_OF_ANNOTATION, ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
@@ -12,6 +6,7 @@ import { matchesLabels } from '../../api/rules/label-selector.ts';
 import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { keepExternal, runsExternal, strategyWithoutDrain } from '../../decisions/membership/eviction-strategy.ts';
+import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { strategyPatch } from '../../decisions/membership/transfer.ts';
 import type { Target } from '../../decisions/owners/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
@@ -19,6 +14,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
+import { labelVmi } from '../lib/label-vmi.ts';
 import { unpauseStandby } from '../lib/pause.ts';
 import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
@@ -46,21 +42,22 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
       const release = (target: Target): Promise<Acted> =>
         tally.patch(target, async (owner, vm) => {
           if (!mayLeave(owner, vm) || !isMemberOf(key, seenMember(key, vm))) return null;
-          const vmi = key.kind === undefined ? await ownVmi(vm) : undefined;
-          if (vmi !== undefined) await unpauseStandby(client, vm, vmi);
-          const strategy = key.kind === undefined ? strategyWithoutDrain(owner as StoredPool, vm) : undefined;
+          const { ownerReferences: owners = [] } = vm.metadata;
+          const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
+          if (key.kind !== undefined) return { annotations: NO_MEMBER, ownerReferences };
+          const vmi = await ownVmi(vm);
+          if (vmi !== undefined) {
+            await unpauseStandby(client, vm, vmi);
+            await labelVmi(client, vmi.metadata, asFormer(key.name, vmi.metadata));
+          }
+          const strategy = strategyWithoutDrain(owner as StoredPool, vm);
           if (strategy !== undefined && runsExternal(vmi)) external.add(vm.metadata.name);
-          const { ownerReferences: owners = [], labels, annotations: before } = vm.metadata;
+          const { labels, ...rest } = asFormer(key.name, vm.metadata, strategy);
           return {
-            // What it was beside the replicas of this pool, it is in no later one.
-            ...(labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } }),
-            annotations: {
-              [REMOVING_ANNOTATION]: null,
-              [MEMBER_OF_ANNOTATION]: null,
-              ...(before?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
-            },
-            ownerReferences: owners.filter((reference) => reference.uid !== key.uid),
-            ...(strategy === undefined ? {} : { spec: { template: strategyPatch(strategy) } }),
+            ...rest,
+            labels,
+            ownerReferences,
+            spec: { template: { metadata: { labels }, ...strategyPatch(strategy) } },
           };
         });
       await tally.each(vms, release, { most: concurrency });
@@ -80,6 +77,8 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
     return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
   }
 }
+
+const NO_MEMBER = { [REMOVING_ANNOTATION]: null, [MEMBER_OF_ANNOTATION]: null };
 
 const isOrphaned = ({ metadata }: StoredVmOwner): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(ORPHAN_FINALIZER) === true;

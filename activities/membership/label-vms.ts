@@ -40,6 +40,20 @@ interface Labelled {
   minVersions: ResourceVersions;
 }
 
+/** How VMs and their VMIs are patched. */
+interface Labelling {
+  isMeant: (vm: Stored<VirtualMachine>) => boolean;
+  /** Whether it is still to be patched if the pool is being deleted. */
+  ofDeleted?: (vm: Stored<VirtualMachine>) => boolean;
+  patchOf: (object: Stored, revision: string | null, strategy?: string | null) => LabelPatch;
+  /** The eviction strategy that the VM gets; null for none, undefined if it keeps its own. */
+  strategyOf: (pool: StoredPool, vm: Stored<VirtualMachine>) => string | null | undefined;
+  /** Annotations of the VM alone. */
+  vmAnnotations?: (name: string) => Record<string, string>;
+  /** What is done before anything is written. */
+  before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
+}
+
 /** Creates the activities that correct labels after another client has changed the owner. */
 export function createLabelActivities({ client, concurrency }: Omit<ActivityOptions, 'cache'>) {
   return {
@@ -61,6 +75,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
     unlabelVms: async (key: PoolKey, vms: Target[]): Promise<ResourceVersions | Acted> => {
       const done = await onEach(key, vms, {
         isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
+        ofDeleted: (vm) => vmView(vm).memberOf === key.uid,
         patchOf: ({ metadata }, _revision, strategy) => asFormer(key.name, metadata, strategy),
         strategyOf: strategyWithoutDrain,
         before: (vm, vmi) => unpauseStandby(client, vm, vmi),
@@ -70,27 +85,15 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
   };
 
   /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
-  async function onEach(
-    key: PoolKey,
-    vms: readonly Target[],
-    how: {
-      isMeant: (vm: Stored<VirtualMachine>) => boolean;
-      patchOf: (object: Stored, revision: string | null, strategy?: string | null) => LabelPatch;
-      /** The eviction strategy that the VM gets; null for none, undefined if it keeps its own. */
-      strategyOf: (pool: StoredPool, vm: Stored<VirtualMachine>) => string | null | undefined;
-      /** Annotations of the VM alone. */
-      vmAnnotations?: (name: string) => Record<string, string>;
-      /** What is done before anything is written. */
-      before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
-    },
-  ): Promise<Labelled> {
+  async function onEach(key: PoolKey, vms: readonly Target[], how: Labelling): Promise<Labelled> {
     const { namespace } = key;
     const done: Labelled = { vms: [], minVersions: {} };
     const poolNow = sharedCall(() => livePool(client, key));
     const act = async ({ name, uid }: Target): Promise<Acted> => {
       const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name })]);
-      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'skipped';
-      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'skipped';
+      if (pool === undefined || vm?.metadata.uid !== uid) return 'skipped';
+      if (vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'skipped';
+      if (pool.metadata.deletionTimestamp !== undefined && how.ofDeleted?.(vm) !== true) return 'skipped';
       const strategy = how.strategyOf(pool, vm);
       const found = await ignoreNotFound(
         client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }),

@@ -33,6 +33,8 @@ export interface PodBudgetView {
   pool: string | null;
   /** UID of the pool of drover's that controls it; null if none does. */
   poolUid: string | null;
+  /** Whether it has the label that the pool gives its own. */
+  isLabelled: boolean;
   /** Canonical JSON of its spec. */
   spec: string;
 }
@@ -46,15 +48,17 @@ const OF_ONE_VMI = 'kubevirt.io/created-by';
 
 /** Returns null for a PodDisruptionBudget of KubeVirt's, of which there may be thousands. */
 export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetView | null {
-  const { namespace, name } = budget.metadata;
+  const { namespace, name, labels } = budget.metadata;
   if (field(budget.spec, 'selector', 'matchLabels', OF_ONE_VMI) !== undefined) return null;
+  const pool = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : null;
   const owner = controllerOf(budget);
   const isOfPool = owner !== undefined && isOwnerReferenceTo(owner, VirtualMachinePools);
   return {
     namespace: namespace!,
     name,
-    pool: name.startsWith(PREFIX) ? name.slice(PREFIX.length) : null,
+    pool,
     poolUid: isOfPool ? owner.uid : null,
+    isLabelled: owner === undefined && labels?.[POOL_LABEL] === pool,
     spec: canonical(budget.spec ?? null),
   };
 }
@@ -96,11 +100,16 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
 const isNameTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
   podBudget !== undefined && podBudget.poolUid !== pool.metadata.uid;
 
+/** Whether it was the pool's own until that was deleted with `--cascade=orphan`: it would limit evictions for ever. */
+const isOrphaned = ({ pool, podBudget }: PodBudgetInput): boolean =>
+  pool.metadata.deletionTimestamp !== undefined && podBudget?.poolUid === null && podBudget.isLabelled;
+
 /** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is, or can't be. */
 export function podBudgetSteps(input: PodBudgetInput): Extract<PoolStep, { kind: 'updatePodDisruptionBudget' }>[] {
   const minAvailable = minAvailableOf(input);
   const wanted = minAvailable === null ? undefined : canonical(podBudgetSpec(input.pool.metadata.name, minAvailable));
-  if (isNameTaken(input) || input.podBudget?.spec === wanted) return [];
+  const isTaken = isNameTaken(input) && !isOrphaned(input);
+  if (isTaken || input.podBudget?.spec === wanted) return [];
   const reason =
     minAvailable === null ? 'remove the PodDisruptionBudget' : `have ${minAvailable} pods stay up at evictions`;
   return [{ kind: 'updatePodDisruptionBudget', minAvailable, reason }];

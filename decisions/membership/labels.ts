@@ -31,10 +31,16 @@ export const isUnlabelled = (
  * that way.
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
-  const { name } = pool.metadata;
+  const { name, uid, deletionTimestamp } = pool.metadata;
   const ofDisks = diskFinalizerSteps({ pool, uncontrolled });
-  if (pool.metadata.deletionTimestamp !== undefined) return ofDisks;
-  const released = uncontrolled.filter((vm) => hasPoolLabel(vm, name) && !vm.deleting && !isReturned(pool, vm));
+  const labelled = uncontrolled.filter((vm) => hasPoolLabel(vm, name) && !vm.deleting);
+  if (deletionTimestamp !== undefined) {
+    // The garbage collector has taken the owner off, mostly before a worker could.
+    const orphaned = labelled.filter(({ memberOf }) => memberOf === uid);
+    const reason = (names: string): string => `remove the pool's labels from ${names}: it was deleted without them`;
+    return [...labelStep('removeLabels', orphaned, reason), ...ofDisks];
+  }
+  const released = labelled.filter((vm) => !isReturned(pool, vm));
   return [
     ...labelStep('addLabels', unlabelledMembers({ pool, vms }), (names) => `label ${names}: the pool owns them`),
     ...labelStep(

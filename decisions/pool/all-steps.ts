@@ -46,7 +46,8 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
   if (healing.runRecords.length > 0) steps.push(recordStep(healing.runRecords));
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) {
-    const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
+    const isLast = labelling.length === 0 && !steps.some(({ kind }) => kind === 'updatePodDisruptionBudget');
+    const ending = isLast ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
     return { steps: [...ending, ...labelling], whenIdle: () => [] };
   }
   if (rollout.look !== null) steps.push({ kind: 'lookAtCheck', at: context.now, reason: rollout.look });

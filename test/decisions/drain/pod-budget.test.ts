@@ -20,6 +20,7 @@ const there = (minAvailable: number): PodBudgetView => ({
   name: 'drover-web',
   pool: 'web',
   poolUid: 'pool-uid',
+  isLabelled: false,
   spec: canonical(podBudgetSpec('web', minAvailable)),
 });
 
@@ -35,6 +36,14 @@ const steps = (...args: Parameters<typeof given>) =>
 const five = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5'].map((name) => aVm(name));
 
 describe('the PodDisruptionBudget of a pool', () => {
+  test('is removed as the pool ends, also if the garbage collector has taken its owner off', () => {
+    const going = { deletionTimestamp: '2026-01-02T03:04:05Z' };
+    const orphaned = { ...there(3), poolUid: null, isLabelled: true };
+    expect(steps(none, five, orphaned, going)).toEqual([null]);
+    expect(steps(none, five, orphaned)).toEqual([]);
+    expect(steps(none, five, { ...orphaned, isLabelled: false }, going)).toEqual([]);
+  });
+
   test('lets as many of the pods that should run go as the pool allows', () => {
     expect(steps(none, five)).toEqual([3]);
     expect(steps(none, [...five.slice(1), aVm('web-1', { runStrategy: 'Halted' })])).toEqual([2]);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { REMOVING_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { DETACHED_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,
@@ -14,6 +14,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import { keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../../kubernetes/retry.ts';
@@ -86,6 +87,8 @@ test('a pool of the same name after it is another pool', async () => {
     expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
 });
 
+const strategyOf = (vm: Stored): unknown => field(vm['spec'], 'template', 'spec', 'evictionStrategy');
+
 test.each([
   [
     'by drover and the API',
@@ -109,9 +112,10 @@ test.each([
   ],
 ])('VMs stay as they are without an owner under --cascade=orphan, %s', async (_how, remove) => {
   const namespace = await fleet().namespace();
-  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate, drain: {} });
   await running(namespace, 3);
   const before = await fleet().vms(namespace);
+  expect(before.map(strategyOf)).toEqual(['External', 'External', 'External']);
   await remove(namespace);
   await gone(namespace);
   const after = await fleet().vms(namespace);
@@ -120,6 +124,10 @@ test.each([
     expect(vm.metadata.ownerReferences ?? []).toEqual([]);
     expect(vm.metadata.deletionTimestamp).toBeUndefined();
     expect(vm['status']).toMatchObject({ ready: true });
+    expect(strategyOf(vm)).toBeUndefined();
+    expect(Object.keys(vm.metadata.annotations ?? {}).filter((name) => name.startsWith('drover.dev/'))).toEqual([
+      DETACHED_ANNOTATION,
+    ]);
   }
 });
 

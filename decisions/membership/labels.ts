@@ -37,8 +37,7 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
   if (deletionTimestamp !== undefined) {
     // The garbage collector has taken the owner off, mostly before a worker could.
     const orphaned = labelled.filter(({ memberOf }) => memberOf === uid);
-    const reason = (names: string): string => `remove the pool's labels from ${names}: it was deleted without them`;
-    return [...labelStep('removeLabels', orphaned, reason), ...ofDisks];
+    return [...labelStep('removeLabels', orphaned, formatOrphaned), ...ofDisks];
   }
   const released = labelled.filter((vm) => !isReturned(pool, vm));
   return [
@@ -51,6 +50,8 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
     ...ofDisks,
   ];
 }
+
+const formatOrphaned = (names: string): string => `remove the pool's labels from ${names}: it was deleted without them`;
 
 function labelStep(
   kind: 'addLabels' | 'removeLabels',

@@ -1,5 +1,6 @@
 import {
   DETACHED_ANNOTATION,
+  DISKS_FINALIZER,
   KUBEVIRT_POOL_FINALIZER,
   KUBEVIRT_REVISION_LABEL,
   PAUSED_POOL_ANNOTATION,
@@ -171,7 +172,7 @@ export function releasePatches(
       labels: { ...labels, ...matchLabels, [KUBEVIRT_REVISION_LABEL]: isNewest ? revision : null },
       annotations: { ...annotations, [DETACHED_ANNOTATION]: null },
       strategy: strategyWithoutDrain(droverPool, vm),
-      finalizers: { add: KUBEVIRT_POOL_FINALIZER },
+      finalizers: { add: KUBEVIRT_POOL_FINALIZER, remove: DISKS_FINALIZER },
     }),
     vmi: {
       labels: { ...of.labels, [KUBEVIRT_REVISION_LABEL]: runsNewest ? revision : null },

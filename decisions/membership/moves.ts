@@ -1,4 +1,4 @@
-import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
+import { DISKS_FINALIZER, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
@@ -79,7 +79,14 @@ export function movePatches(kind: Kind, pool: StoredPool, { vm, vmi }: VmWithVmi
   const { labels, annotations } = asFormer(name, vm.metadata, strategy);
   const of = asFormer(name, vmi?.metadata ?? {});
   return {
-    vm: transferPatch(vm, { from: uid, to: null, labels, annotations, strategy }),
+    vm: transferPatch(vm, {
+      from: uid,
+      to: null,
+      labels,
+      annotations,
+      strategy,
+      finalizers: { remove: DISKS_FINALIZER },
+    }),
     vmi: { labels: of.labels, annotations: of.annotations },
   };
 }

@@ -100,7 +100,14 @@ describe('the PodDisruptionBudget of a pool', () => {
     const labelled = {
       spec: { ...template.spec, template: { ...template.spec.template, metadata: { labels: { tier: 'front' } } } },
     };
-    const other = { namespace: 'shop', name: 'guard', pool: null, poolUid: null, spec: canonical({ selector }) };
+    const other = {
+      namespace: 'shop',
+      name: 'guard',
+      pool: null,
+      poolUid: null,
+      isLabelled: false,
+      spec: canonical({ selector }),
+    };
     const conditionOf = (spec: Partial<PoolSpec>) =>
       podBudgetCondition({ ...given(spec, five, there(3)), otherPodBudgets: [other] });
     const { drain: _drain, ...withoutDrain } = { ...none, template: labelled };

@@ -2,6 +2,7 @@ import { CHANGE_CAUSE_ANNOTATION, SCHEDULE_LABEL } from '../../api/labels-and-an
 import { VirtualMachineOperations, VirtualMachineOperationSchedules } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
+import { scheduleEvents } from '../../decisions/schedules/events.ts';
 import { isOf } from '../../decisions/schedules/names.ts';
 import { operationOf } from '../../decisions/schedules/operation.ts';
 import { planSchedule } from '../../decisions/schedules/plan.ts';
@@ -11,6 +12,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { recordScheduleEvent } from '../lib/events.ts';
 import { liveObject } from '../operations/live-operation.ts';
 import { replaceStatus } from '../operations/write-status.ts';
 
@@ -65,6 +67,9 @@ async function look(
     );
   }
   for (const operation of plan.abort) await abort(client, operation);
+  // Before the status, by which the next look knows that they have been recorded.
+  for (const event of scheduleEvents(schedule.status, plan.status))
+    await recordScheduleEvent(client, schedule.metadata, event, `${schedule.metadata.uid}/${event.note}`);
   if (canonical(plan.status) !== canonical(schedule.status))
     await replaceStatus(client, VirtualMachineOperationSchedules, schedule, plan.status);
   for (const { metadata } of plan.surplus) {

@@ -51,6 +51,7 @@ export const ScheduleStatus = z.strictObject({
   lastScheduleTime: time('The last time for which an operation was made.').exactOptional(),
   lastSuccessfulTime: time('When an operation of it last ended as Complete.').exactOptional(),
   nextScheduleTime: time('The next time for which an operation is to be made.').exactOptional(),
+  dueScheduleTime: time('A past time whose operation is still to be made.').exactOptional(),
   lastMissed: z
     .strictObject({ time: time('For which none was made.'), message: z.string().max(1024) })
     .describe('The last time for which no operation was made.')

@@ -25,7 +25,7 @@ interface ObservedSchedule {
 export function scheduleStatus(observed: ObservedSchedule): ScheduleStatus {
   const { schedule, operations, active, times, now } = observed;
   const { generation: observedGeneration = 0 } = schedule.metadata;
-  const { since, last, next, missed } = times;
+  const { since, last, next, due, missed } = times;
   const ends = operations.filter(hasSucceeded).map(({ status }) => Date.parse(status!.completionTime!));
   const before = schedule.status?.lastSuccessfulTime;
   const succeeded = Math.max(...ends, before === undefined ? -Infinity : Date.parse(before));
@@ -36,6 +36,7 @@ export function scheduleStatus(observed: ObservedSchedule): ScheduleStatus {
     ...(last === null ? {} : { lastScheduleTime: text(last) }),
     ...(succeeded === -Infinity ? {} : { lastSuccessfulTime: text(succeeded) }),
     ...(next === null ? {} : { nextScheduleTime: text(next) }),
+    ...(due === null ? {} : { dueScheduleTime: text(due) }),
     ...(missed === null ? {} : { lastMissed: { time: text(missed.time), message: cut(missed.message) } }),
     ...(names.length === 0 ? {} : { active: names.slice(0, MAX_ACTIVE_LISTED) }),
     conditions: conditionsOf(observed).map((condition) => ({

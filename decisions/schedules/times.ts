@@ -64,15 +64,13 @@ export const deadlineMs = ({ spec }: StoredSchedule): number =>
 export function timesOf(input: TimesInput, isValid: boolean): Times {
   const { schedule, operations, ranUntil, now } = input;
   const { status = {}, spec } = schedule;
-  const since = effectiveSince(schedule);
   const isKnown = (time: number | null): time is number => time !== null && time <= now + FORESEEN_MS;
   const made = [timeIn(status.lastScheduleTime), ...operations.map((one) => timeOf(schedule, one))].filter(isKnown);
   const last = latest(made);
-  const lastMissed =
-    status.lastMissed === undefined ? null : { ...status.lastMissed, time: timeIn(status.lastMissed.time)! };
+  const cron = isValid && spec.suspend !== true ? cronIn(spec) : null;
+  const { since, lastMissed } = sinceEdit(input, made, cron);
   const still = { since, last, next: null, due: null, missed: lastMissed };
-  if (!isValid || spec.suspend === true) return still;
-  const cron = cronIn(spec);
+  if (cron === null) return still;
   const next = cron.nextRun(new Date(now))?.getTime() ?? null;
   /** The last time until then; null if it is not later than the known one. */
   const passed = (until: number): number | null => {
@@ -91,6 +89,34 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
     : lastMissed;
   return { ...still, next, due, missed };
 }
+
+/**
+ * Returns since when times count, and the last one that was missed. A time that was still to be made when users changed
+ * the schedule stays so if the schedule still has it; otherwise it is missed. If no worker has seen it come, it is, too:
+ * the schedule may have been suspended by then.
+ */
+function sinceEdit(
+  { schedule, ranUntil }: TimesInput,
+  made: readonly number[],
+  cron: ReturnType<typeof cronOf> | null,
+): { since: number; lastMissed: Missed | null } {
+  const { status = {} } = schedule;
+  const since = effectiveSince(schedule);
+  const before = timeIn(status.effectiveSince);
+  const lastMissed =
+    status.lastMissed === undefined ? null : { ...status.lastMissed, time: timeIn(status.lastMissed.time)! };
+  const time = timeIn(status.dueScheduleTime ?? status.nextScheduleTime);
+  const known = Math.max(
+    before ?? Infinity,
+    ...[timeIn(status.lastScheduleTime), ranUntil, lastMissed?.time].map(orNever),
+  );
+  if (time === null || time > since || time <= known || made.includes(time)) return { since, lastMissed };
+  const isKept = status.dueScheduleTime !== undefined && cron !== null && lastRun(cron, time) === time;
+  if (isKept) return { since: before!, lastMissed };
+  return { since, lastMissed: { time, message: 'the schedule was changed before its operation was made' } };
+}
+
+const orNever = (time: number | null | undefined): number => time ?? -Infinity;
 
 const timeIn = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
 

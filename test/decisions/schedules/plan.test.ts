@@ -145,6 +145,72 @@ const hourly = (spec: object = {}): Life => {
   return life;
 };
 
+/** The operation of 13:00 is in progress at 14:05, and that of 14:00 waits for its end. */
+const waiting = (): Life => {
+  const life = hourly();
+  life.look('2026-06-01T14:05:00Z');
+  return life;
+};
+
+describe('an edit of a schedule whose time is due', () => {
+  it('that leaves its times as they are has the operation made all the same', () => {
+    const life = waiting();
+    life.change('2026-06-01T14:10:00Z', { startingDeadlineSeconds: 7_200 });
+    life.look('2026-06-01T14:10:01Z');
+    expect(life.schedule.status).toMatchObject({ dueScheduleTime: '2026-06-01T14:00:00Z' });
+    life.end('2026-06-01T14:50:00Z');
+    life.look('2026-06-01T14:50:01Z');
+    expect(inWords(life.made)).toEqual(['2026-06-01T13:00:00.000Z', '2026-06-01T14:00:00.000Z']);
+    expect(life.schedule.status).not.toHaveProperty('dueScheduleTime');
+  });
+
+  it.each([{ schedule: '30 5 * * *' }, { suspend: true }, { schedule: '61 * * * *' }])(
+    'that takes the time away tells that it was missed: %j',
+    (spec) => {
+      const life = waiting();
+      life.change('2026-06-01T14:10:00Z', spec);
+      life.look('2026-06-01T14:10:01Z');
+      const missed = { time: '2026-06-01T14:00:00Z', message: expect.stringContaining('was changed') as string };
+      expect(life.schedule.status).toMatchObject({ lastMissed: missed });
+    },
+  );
+
+  it('drops no time that was due: it is made, waits, or is told as missed', () => {
+    const edit = fc.constantFrom<object>(
+      { suspend: true },
+      { suspend: false },
+      { schedule: '*/7 * * * *' },
+      { schedule: '0 * * * *' },
+      { schedule: '30 4 * * *' },
+      { startingDeadlineSeconds: 60 },
+      { startingDeadlineSeconds: 7_200 },
+      { concurrencyPolicy: 'Allow' },
+    );
+    const step = fc.record({ minutes: fc.integer({ min: 1, max: 90 }), edit: fc.option(edit), ends: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const life = new Life(aSchedule(MADE, { schedule: '0 * * * *', successfulOperationsHistoryLimit: 100 }));
+        let time = at(MADE);
+        life.look(time);
+        for (const { minutes, edit: spec, ends } of steps) {
+          const due = life.schedule.status!.dueScheduleTime;
+          time += minutes * 60_000;
+          const now = new Date(time).toISOString();
+          if (ends) life.end(now);
+          if (spec !== null) life.change(now, spec);
+          life.look(time + 1_000);
+          if (due === undefined) continue;
+          const { dueScheduleTime = '', lastMissed } = life.schedule.status!;
+          const known = [dueScheduleTime, lastMissed?.time ?? ''].filter((text) => text !== '').map(at);
+          expect(Math.max(...life.made, ...known)).toBeGreaterThanOrEqual(at(due));
+          expect(life.made.includes(at(due)) || known.some((one) => one >= at(due))).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
 describe('an operation that still runs at the next time', () => {
   it('is waited for, within the deadline', () => {
     const life = hourly();

@@ -2,7 +2,7 @@ import { conditionOf } from '../../api/objects.ts';
 import type { ScheduleStatus } from '../../api/schedules/schedule.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 
-/** Returns the Events about what the new status of a schedule says that it could not do, and the stored one does not. */
+/** Returns the Events about what the new status of a schedule says was not made, and the stored one does not. */
 export function scheduleEvents(stored: ScheduleStatus | undefined, now: ScheduleStatus): OwnerEvent[] {
   const events: OwnerEvent[] = [];
   const warn = (reason: OwnerEvent['reason'], note: string): void =>

@@ -92,8 +92,8 @@ export function timesOf(input: TimesInput, isValid: boolean): Times {
 
 /**
  * Returns since when times count, and the last one that was missed. A time that was still to be made when users changed
- * the schedule stays so if the schedule still has it; otherwise it is missed. If no worker has seen it come, it is, too:
- * the schedule may have been suspended by then.
+ * the schedule stays so if the schedule still has it; otherwise it is missed. If no worker has seen it come, it is,
+ * too: the schedule may have been suspended by then.
  */
 function sinceEdit(
   { schedule, ranUntil }: TimesInput,

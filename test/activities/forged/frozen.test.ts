@@ -84,7 +84,7 @@ const MORE: Record<string, Make> = {
   },
   'changeMembers: a pool that somebody asks to detach a VM': (world) => {
     const request = '{"id":"1","action":"detach","vms":["web-1"]}';
-    const web = world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } });
+    const web = world.looked(world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } }));
     world.vm(web, 1);
     return () => [keyOf(web)];
   },

@@ -169,7 +169,7 @@ test('a pool that is held carries out a takeover or a release, and its VMs count
 });
 
 test('a release holds the pool at once, and moves VMs when the pool has finished its work', () => {
-  const healing = { cycles: [{ vm: 'web-1' }] } as never;
+  const healing = { cycles: [{ vm: 'web-1', phase: 'Removing' }] } as never;
   const request = { action: 'release' };
   expect(kinds(planned({ request, status: { healing } }))).toContain('changeMembers');
   expect(kinds(planned({ request, status: { healing }, metadata: hold('release') }))).toEqual([]);

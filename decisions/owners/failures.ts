@@ -172,7 +172,7 @@ export function failedStarts(
   const sentences = [...alike].map(([why, some]) => `${formatNames(some.map(({ name }) => name))}: ${why}`);
   const message = inOneMessage([
     hindered.length === 1 ? '1 VM cannot start' : `${hindered.length} VMs cannot start`,
-    ...sentences,
+    ...sentences.toSorted(),
   ]);
   const since = before?.reason === 'FailedStart' ? (before.lastTransitionTime ?? now) : now;
   return [{ reason: 'FailedStart', message, since }];

@@ -204,7 +204,7 @@ export class KubeVirt {
   /** Reports whether that node is drained. */
   isDrained(node: string | undefined): boolean {
     const found = node === undefined ? undefined : this.#server.find<Node>(Nodes, { name: node });
-    return found?.spec?.unschedulable === true || ((found?.spec?.['taints'] as object[] | undefined) ?? []).length > 0;
+    return found?.spec?.unschedulable === true || (found?.spec?.taints ?? []).length > 0;
   }
 
   /** Has KubeVirt say on which node the pod of the VMI is that has not come up: the simulator makes no pods. */

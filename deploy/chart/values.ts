@@ -133,11 +133,11 @@ export const Values = z.strictObject({
       ),
       checkJobs: flag(
         false,
-        'workers may create, get and delete Jobs, for [checks of rollouts](../docs/pools.md#a-check-instead-of-an-approval)',
+        'workers may create, get and delete Jobs, for [checks of rollouts](../docs/updates.md#a-check-instead-of-an-approval)',
       ),
       takeover: flag(
         false,
-        "workers may change KubeVirt's own pools, for [`drover takeover` and `release`](../docs/pools.md#take-over-a-kubevirt-pool)",
+        "workers may change KubeVirt's own pools, for [`drover takeover` and `release`](../docs/membership.md#take-over-a-kubevirt-pool)",
       ),
     })
     .prefault({}),

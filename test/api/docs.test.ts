@@ -11,7 +11,9 @@ import { REFERENCE_FOLDER, referenceFiles } from '../../deploy/generate-referenc
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
-const text = readFileSync(new URL('docs/pools.md', ROOT), 'utf8');
+/** The pages about pools. */
+const PAGES = ['pools', 'updates', 'scaling', 'membership', 'healing'];
+const text = PAGES.map((page) => readFileSync(new URL(`docs/${page}.md`, ROOT), 'utf8')).join('\n');
 const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml]) => yaml!);
 
 /** Fields of Kubernetes' and KubeVirt's own types, which are documented there. */
@@ -24,7 +26,7 @@ function fieldsOf(schema: StructuralSchema): string[] {
   ]);
 }
 
-describe('docs/pools.md', () => {
+describe('the pages about pools', () => {
   const { spec, status } = droverCrds()[0]!.spec.versions[0]!.schema.openAPIV3Schema.properties!;
 
   it.each([

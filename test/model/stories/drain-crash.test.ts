@@ -20,6 +20,7 @@ import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';
+import { addNode } from './add-node.ts';
 import { begun, play, statusOf } from './story.ts';
 
 const EVICTED = ['web-1', 'web-2', 'web-3', 'web-4'];
@@ -100,6 +101,7 @@ test.each<['before' | 'after', keyof typeof CALLS, DrainMethod]>([
   play(
     async (world) => {
       await begun(world, { replicas: EVICTED.length + RESTARTED.length, maxUnavailable: 2, drain: { method } });
+      addNode(world);
       const migrations = countOf(world, VirtualMachineInstanceMigrations, (made) => (made as Migration).spec.vmiName!);
       const vmis = countOf(world, VirtualMachineInstances, ({ metadata }) => metadata.name);
       const kills = killAt(world, when, CALLS[what]);

@@ -1,10 +1,11 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
-import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';
+import { addNode } from './add-node.ts';
 import { begun, play, statusOf } from './story.ts';
 
 const MINUTE_MS = 60_000;
@@ -14,14 +15,6 @@ const limit = (world: World, parallelMigrationsPerCluster: number) =>
   world.people.client.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     spec: { configuration: { migrations: { parallelMigrationsPerCluster } } },
   });
-
-/** Adds a node to which VMs can move off both others. */
-function addNode(world: World): void {
-  const { metadata, ...node } = world.server.find<Node>(Nodes, { name: 'sim-node-1' })!;
-  const name = 'sim-node-3';
-  const labels = { ...metadata.labels, 'kubernetes.io/hostname': name };
-  world.server.create(Nodes, { ...node, metadata: { name, labels } });
-}
 
 const uidsOf = (world: World): Record<string, string> =>
   Object.fromEntries(world.server.all(VirtualMachineInstances).map(({ metadata }) => [metadata.name, metadata.uid]));

@@ -197,6 +197,8 @@ export const EVENT_REASONS = {
   HealingSuspended: 'too many VMs are unhealthy at once: no further VM is replaced',
   HealingResumed: 'VMs are replaced again',
   WaitingForApproval: 'a rollout has come to a step that waits for `drover rollout promote`',
+  RolloutCompleted: 'a rollout has brought all VMs that it may to the newest revision',
+  RolloutUndone: 'VMs are back at the previous revision',
   RolloutHalted: 'a rollout has halted, or goes back, because too many VMs or the check of a step have failed',
   Missed: 'a schedule has made no operation for one of its times',
   OperationRefused: 'the API server refuses the operation that a schedule is to make',

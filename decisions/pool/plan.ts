@@ -12,6 +12,7 @@ import { unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore } from '../membership/restore.ts';
 import { returnedVms } from '../membership/returned.ts';
 import { roleSteps } from '../membership/roles.ts';
+import { endedEvent } from '../notices/ended-event.ts';
 import { noticeEvents, poolNotices } from '../notices/notices.ts';
 import { byState, type OwnerCounts } from '../owners/counts.ts';
 import type { OwnerEvent } from '../owners/events.ts';
@@ -124,6 +125,7 @@ function eventsOf(
     ...requestEvents('rollout', status?.rollout?.handledRequests, rollout.state.handledRequests),
     ...requestEvents('healing', status?.healing?.handledRequests, healing.state.handledRequests),
     ...requestEvents('membership', status?.membership?.handledRequests, membership.handledRequests),
+    ...endedEvent(status, planned),
     ...noticeEvents(poolNotices(pool), poolNotices({ ...pool, status: planned }), now),
   ];
   return events.length === 0 ? {} : { events };

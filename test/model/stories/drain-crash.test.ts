@@ -20,8 +20,7 @@ import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';
-import { addNode } from './add-node.ts';
-import { begun, play, statusOf } from './story.ts';
+import { addNode, begun, play, statusOf } from './story.ts';
 
 const EVICTED = ['web-1', 'web-2', 'web-3', 'web-4'];
 const RESTARTED = ['web-5', 'web-6', 'web-7', 'web-8'];

@@ -5,8 +5,7 @@ import type { Migration, VirtualMachineInstance } from '../../../simulator/objec
 import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { type World } from '../world/world.ts';
-import { addNode } from './add-node.ts';
-import { begun, play, statusOf } from './story.ts';
+import { addNode, begun, play, statusOf } from './story.ts';
 
 const MINUTE_MS = 60_000;
 

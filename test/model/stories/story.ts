@@ -1,5 +1,7 @@
 import { expect } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { Nodes } from '../../../api/resources.ts';
+import type { Node } from '../../../simulator/objects/kubevirt.ts';
 import { watched } from '../guarantees/watch.ts';
 import { aSpec } from '../pools.ts';
 import { World, type WorldOptions } from '../world/world.ts';
@@ -38,4 +40,12 @@ export async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}
   await world.people.createPool(name, pool);
   expect(await world.until(isReady(world, pool.replicas ?? 1, name), 120_000)).toBe(true);
   await world.wait(2_000);
+}
+
+/** Adds a node to which VMs can move off both others. */
+export function addNode(world: World): void {
+  const { metadata, ...node } = world.server.find<Node>(Nodes, { name: 'sim-node-1' })!;
+  const name = 'sim-node-3';
+  const labels = { ...metadata.labels, 'kubernetes.io/hostname': name };
+  world.server.create(Nodes, { ...node, metadata: { name, labels } });
 }

@@ -10,7 +10,7 @@ import type { DryRunPlan } from './plan.ts';
 const NEEDS: Record<ChangeNeed, string> = {
   Nothing: 'nothing restarts for it',
   Live: 'KubeVirt brings it to VMIs while they run',
-  Start: 'takes effect at their next start',
+  Start: 'takes effect at the next start',
   Restart: 'takes effect with a restart',
 };
 const ORDER = Object.keys(NEEDS) as ChangeNeed[];

@@ -37,6 +37,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
       'drover.mjs',
       'healthcheck.mjs',
       'node_modules',
+      'workflows-with-codecs.js',
       'workflows.js',
     ]);
     expect(readdirSync(image.path('app/node_modules/@temporalio/core-bridge/releases'))).toHaveLength(1);

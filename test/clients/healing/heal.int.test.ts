@@ -256,7 +256,7 @@ test('an unhealthy VM that has to wait is reported with what it waits for', asyn
     stderr: `error: vm web-2 is not replaced: ${waits}\n`,
   });
   expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(
-    /^ {2}Healing: Waiting: web-1 is unhealthy .*\n {2}HealingSuspended: PausedByUser: by admin$/m,
+    /^ {2}HealingSuspended: PausedByUser: by admin\n {2}Healing: Waiting: web-1 is unhealthy .*$/m,
   );
 });
 

@@ -353,7 +353,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
     code: 0,
     signal: null,
     stdout: [
-      `1 VM: it takes effect when they start the next time: ${namespace}/db-2`,
+      `1 VM: takes effect at the next start: ${namespace}/db-2`,
       '  spec.template.spec.domain.cpu.model: <none> -> host-model',
       `2 VMs: takes effect with a restart: ${namespace}/db-1, ${namespace}/db-3`,
       '  spec.template.spec.domain.cpu.model: <none> -> host-model\n',

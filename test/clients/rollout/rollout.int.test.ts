@@ -400,7 +400,12 @@ test('after an undo a manifest changes and removes what it brought back', async 
   expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0 });
   expect(await template(namespace)).toEqual(templateWith(1));
   expect(await apply(namespace, { replicas: 1, template: templateWith(3) })).toMatchObject({ code: 0, stderr: '' });
-  expect(await apply(namespace, { replicas: 1, template: runningTemplate })).toMatchObject({ code: 0, stderr: '' });
+  expect(await apply(namespace, { replicas: 1, template: runningTemplate })).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^pool web: this is the template of revision 2 \(\w+\) again, which was undone by .*\n$/,
+    ) as string,
+  });
   expect(await template(namespace)).toEqual(runningTemplate);
 });
 

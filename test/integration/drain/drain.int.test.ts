@@ -143,13 +143,15 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
   const status = (...args: string[]) => run(fleet(), drain.namespace, 'drain', 'status', ...args);
   const { stdout } = await status(node, '-o', 'json');
   const { items } = JSON.parse(stdout) as { items: NodeReportItem[] };
-  expect(items.filter(({ namespace }) => namespace === drain.namespace)).toContainEqual({
-    namespace: drain.namespace,
-    name: 'web-1',
-    owner: 'VirtualMachinePool/web',
-    state: 'Window',
-    message: expect.stringMatching(/^waits: the next window opens at 20/) as string,
-  });
+  expect(items.filter(({ namespace }) => namespace === drain.namespace)).toMatchObject([
+    {
+      namespace: drain.namespace,
+      name: 'web-1',
+      owner: 'VirtualMachinePool/web',
+      state: 'Window',
+      message: expect.stringMatching(/^waits: the next window opens at 20/) as string,
+    },
+  ]);
   expect((await status(node)).stdout).toMatch(/web-1 +VirtualMachinePool\/web +Window +waits: the next window/);
   expect(await status('nowhere')).toMatchObject({ code: 1, stderr: 'error: there is no node nowhere\n' });
   await drain.uncordon(node);

@@ -35,6 +35,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
       'chunks',
       'dashboard',
       'drover.mjs',
+      'failure-converter.mjs',
       'healthcheck.mjs',
       'node_modules',
       'workflows-with-codecs.js',

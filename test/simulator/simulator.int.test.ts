@@ -132,7 +132,9 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
 
   test('ends a VMI whose guest reboots under rebootPolicy Terminate, and no other', async () => {
     const other = await cluster.running('reboots-only');
-    const { vmi } = await cluster.running('reboots', { vmi: { domain: { devices: {}, rebootPolicy: 'Terminate' } } });
+    const { vmi } = await cluster.running('reboots', {
+      vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, rebootPolicy: 'Terminate' } },
+    });
     for (const name of ['reboots-only', 'reboots'])
       expect(await cluster.call(`virtualmachineinstances/${name}/softreboot`)).toBe('ok');
     await eventually(async () => expect((await cluster.vmi('reboots')).metadata.uid).not.toBe(vmi.metadata.uid));

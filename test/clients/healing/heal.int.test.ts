@@ -217,7 +217,7 @@ testOneOf({
     expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
       code: 0,
       stdout: matching(
-        /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted from zero \(given up after 1 replacement: /,
+        /^virtualmachine\.kubevirt\.io\/web-2 is healed again, counting attempts from one \(given up after 1 replacement: /,
       ),
     });
     await until(async () =>

@@ -35,8 +35,8 @@ export interface WaveOptions {
   concurrency: number;
   /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
   idleMs: number;
-  /** Since when that has been so, in milliseconds since the epoch; null if it was not. */
-  idleSince: number | null;
+  /** For how long that has been so before, in milliseconds. */
+  idledMs: number;
   /** After how long routine outcomes are reported, in milliseconds. */
   reportMs: number;
 }
@@ -47,8 +47,8 @@ export interface WaveResult<O, B extends Begun> {
   begun: B[];
   /** Whether nothing is left to be waited for. */
   isOver: boolean;
-  /** Since when nothing has been on its way; null if something is. */
-  idleSince: number | null;
+  /** For how long nothing has been on its way, in milliseconds; 0 if something is. */
+  idledMs: number;
   /** What a later look must have seen. */
   minVersions: ResourceVersions;
 }
@@ -87,9 +87,9 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   readonly #tries = new Map<string, number>();
   #notBefore = 0;
   #newsSince: number | null = null;
-  #idleSince: number | null;
-  /** What the last look at waiting VMs has found, and when. */
-  #looked = { isTimed: false, at: Date.now() };
+  #idledMs: number;
+  /** When a look last found that nothing was on its way, though it may be; null if the last one found otherwise. */
+  #idleAt: number | null = null;
   /** Whether VMs are waited for that are not on their way, and when there is something to tell of them. */
   #isOpen = true;
   #turnDueAt = Infinity;
@@ -102,7 +102,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#changes = changes;
     this.#restores = options.cache.restores;
     this.#window = Math.min(FIRST_WINDOW, options.concurrency);
-    this.#idleSince = options.idleSince;
+    this.#idledMs = options.idledMs;
     const { begun, halfDone } = method.known;
     for (const one of begun) this.#onTheirWay.set(one.item.name, one);
     for (const item of halfDone) this.#begin(item, false);
@@ -172,20 +172,22 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     return [...turn.times, ...this.#idle(turn, now)];
   }
 
-  /** Time until a known time, such as the start of a window, is not idle, and does not end what was idle before. */
+  /**
+   * Adds up the time between looks in which VMs might have been taken, and none was. Time until a known time, such as
+   * the start of a window, is not idle, and neither is time without a wave: workers may have been away.
+   */
   #countIdle({ isTimed = false }: Turn<Held>, now: number): void {
-    const { isTimed: wasTimed, at } = this.#looked;
-    if (this.#idleSince !== null && wasTimed) this.#idleSince += Math.max(now - at, 0);
-    if (this.#busy().size > 0) this.#idleSince = null;
-    else if (!isTimed) this.#idleSince ??= now;
-    this.#looked = { isTimed, at: now };
+    const isBusy = this.#busy().size > 0;
+    const since = this.#idleAt === null ? 0 : Math.max(now - this.#idleAt, 0);
+    this.#idledMs = isBusy ? 0 : this.#idledMs + since;
+    this.#idleAt = isBusy || isTimed ? null : now;
   }
 
   /** Gives the rest back if nothing is on its way that could make room for it. */
   #idle(turn: Turn<Held>, now: number): number[] {
-    if (this.#idleSince === null) return [];
-    const until = this.#idleSince + this.#in.idleMs;
-    if (now < until) return [until];
+    if (this.#idleAt === null && this.#idledMs === 0) return [];
+    const leftMs = this.#in.idleMs - this.#idledMs;
+    if (leftMs > 0) return this.#idleAt === null ? [] : [now + leftMs];
     this.#end(turn, { stop: 'full', message: turn.whyNot });
     return [];
   }
@@ -281,6 +283,6 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     const begun = [...this.#onTheirWay.values()].map((one) => one.begun);
     const isOver = !this.#isOpen && begun.length === 0;
     const minVersions = maxVersions(this.#method.minVersions, this.#in.cache.versionsOf('pools', 'vms', 'vmis'));
-    return { outcomes: this.#outcomes, begun, isOver, idleSince: this.#idleSince, minVersions };
+    return { outcomes: this.#outcomes, begun, isOver, idledMs: this.#idledMs, minVersions };
   }
 }

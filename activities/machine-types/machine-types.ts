@@ -76,7 +76,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
         const reached = cache.versionsOf('pools', 'vms', 'vmis');
         const operationVersion = refuseRestored(request, context.authority, reached);
         const method = new TransitionMethod({ ...options, contexts, context, request });
-        const pace = { idleMs: Infinity, idleSince: null, reportMs: request.reportMs };
+        const pace = { idleMs: Infinity, idledMs: 0, reportMs: request.reportMs };
         const { changes, plan } = await method.carryOut({ ...options, ...pace, cancelRequested }, operationVersion);
         onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
         const { whyOver } = context.authority;

@@ -39,7 +39,7 @@ export function createPowerActivities({ client, cache, claims, chosenUids, runs,
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel(async (cancelRequested) => {
-        const { action, operation, requestedBy, reason, lastProgressAt, reportMs, ...has } = request;
+        const { action, operation, requestedBy, reason, idledMs, reportMs, ...has } = request;
         const isFresh = has.mayStart && has.inProgress.length === 0 && has.ended.length === 0;
         const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
         const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
@@ -47,10 +47,10 @@ export function createPowerActivities({ client, cache, claims, chosenUids, runs,
         const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
         const change = changeOf(authority.operation);
         const method = new PowerMethod({ client, cache, claims, request, authority, change, chosen, note });
-        const pace = { idleMs: method.deadlineMs, idleSince: lastProgressAt, reportMs };
+        const pace = { idleMs: method.deadlineMs, idledMs, reportMs };
         const wave = { ...options, ...pace, cache, cancelRequested };
-        const { changes, plan, idleSince } = await method.carryOut(wave, operationVersion);
-        return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), lastProgressAt: idleSince ?? Date.now() };
+        const { changes, plan, idledMs: now } = await method.carryOut(wave, operationVersion);
+        return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), idledMs: now };
       }),
   };
 }

@@ -44,12 +44,10 @@ export interface ChangePowerRequest extends RunRequest {
   deadlineMs: number;
   /** How many VMs have failed that count. */
   failures: number;
-  /**
-   * Since when no VM has been in progress, in milliseconds since the epoch: `deadlineMs` later, the rest is left.
-   */
-  lastProgressAt: number;
+  /** For how long no VM has been in progress, in milliseconds: after `deadlineMs`, the rest is left. */
+  idledMs: number;
 }
 
 export interface ChangedPower extends RunChanges, Pick<PowerPlan, 'open' | 'skipped' | 'full'> {
-  lastProgressAt: number;
+  idledMs: number;
 }

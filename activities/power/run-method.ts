@@ -135,16 +135,16 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
 
   /**
    * Acts on VMs, and follows them, until there is something to tell. Returns that, with what the last look has found,
-   * and since when nothing has been in progress: in milliseconds since the epoch; null if something is.
+   * and for how long nothing has been in progress, in milliseconds.
    */
   async carryOut(
     options: WaveOptions,
     operationVersion: RunChanges['operationVersion'],
-  ): Promise<{ changes: RunChanges; plan: Plan; idleSince: number | null }> {
-    const { outcomes: settled, begun, isOver, idleSince, minVersions } = await disrupt(this, options);
+  ): Promise<{ changes: RunChanges; plan: Plan; idledMs: number }> {
+    const { outcomes: settled, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
     const { plan, digest } = this.#found!;
     const inProgress = begun.map(({ vm, since }) => ({ vm, since }));
-    return { changes: { settled, inProgress, isOver, digest, minVersions, operationVersion }, plan, idleSince };
+    return { changes: { settled, inProgress, isOver, digest, minVersions, operationVersion }, plan, idledMs };
   }
 
   get known(): { begun: { item: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {

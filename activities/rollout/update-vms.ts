@@ -18,7 +18,7 @@ import type { RemoveRequest, Updated, UpdateRequest } from './update-request.ts'
 import { VmUpdater } from './vm-updater.ts';
 
 /** When the rest is given back, and when routine outcomes are reported. */
-const PACE = { idleMs: 2_000, idleSince: null, reportMs: 60_000 } as const;
+const PACE = { idleMs: 2_000, idledMs: 0, reportMs: 60_000 } as const;
 
 /** How long a message may be, of few outcomes and of many: a thousand go into one payload. */
 const MESSAGE_LENGTH = 1_024;

@@ -50,8 +50,8 @@ interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'failed' | '
   excluded: Skipped[];
   /** VMs that a user has deleted, stopped or started while they were in progress, and others that are left. */
   gone: string[];
-  /** When a VM was last in progress, or a user asked for something; milliseconds since the epoch. */
-  lastProgressAt: number;
+  /** For how long no VM has been in progress, and nobody asked for anything, in milliseconds. */
+  idledMs: number;
 }
 
 const acting = () => actingActivities<PowerActivities>();
@@ -138,7 +138,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
   }
 
   protected override onRequest(): void {
-    Object.assign(this.#state, { lastProgressAt: Date.now(), digest: null });
+    Object.assign(this.#state, { idledMs: 0, digest: null });
     super.onRequest();
   }
 
@@ -151,7 +151,7 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     return acting().changePower.executeWithOptions({ summary: summary(title) }, [
       {
         ...pick(input, ['operation', 'action', 'deadlineMs', 'requestedBy', 'reason']),
-        ...pick(state, ['minVersions', 'operationVersion', 'lastProgressAt']),
+        ...pick(state, ['minVersions', 'operationVersion', 'idledMs']),
         inProgress: [...inProgress],
         ended: [...done, ...gone, ...failed.map(({ vm }) => vm)],
         mayStart: this.mayTouch(),
@@ -162,8 +162,8 @@ class PowerRun extends Run<ChangedPower, PowerDoing> {
     ]);
   }
 
-  protected keep({ open, skipped, full, digest, lastProgressAt }: ChangedPower): void {
-    Object.assign(this.#state, { open, skipped, full, digest, lastProgressAt });
+  protected keep({ open, skipped, full, digest, idledMs }: ChangedPower): void {
+    Object.assign(this.#state, { open, skipped, full, digest, idledMs });
   }
 
   protected keepOutcome({ vm, end, message = '', wasDown, need }: PowerOutcome): void {
@@ -196,7 +196,7 @@ const begun = (): PowerState => ({
   paused: null,
   aborted: null,
   digest: null,
-  lastProgressAt: Date.now(),
+  idledMs: 0,
   watchedSince: Date.now(),
   minVersions: {},
   namespaces: [],

@@ -95,7 +95,7 @@ interface Run {
   restore: () => void;
 }
 
-interface Options extends Pick<WaveOptions, 'idleMs' | 'idleSince' | 'reportMs'> {
+interface Options extends Pick<WaveOptions, 'idleMs' | 'idledMs' | 'reportMs'> {
   begun: Begun[];
 }
 
@@ -120,7 +120,7 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
     stopping: new AbortController().signal,
     concurrency: 8,
     idleMs: 2_000,
-    idleSince: null,
+    idledMs: 0,
     reportMs: 60_000,
     ...more,
   };
@@ -220,7 +220,7 @@ test('a stopped wave begins no further VM, and follows those on their way', asyn
     outcomes: [{ vm: 'b', end: 'left', message: 'paused by anna' }],
     begun: [{ vm: 'a', since: expect.any(Number) as number }],
     isOver: false,
-    idleSince: null,
+    idledMs: 0,
     minVersions: {},
   });
   expect(fleet.taken).toEqual(['a']);
@@ -339,13 +339,42 @@ test('a wave whose windows are shorter than its deadline adds up the time that t
   }
 });
 
-test('VMs that are given back without an outcome stay to be done, and the wave says when it was last busy', async () => {
+test('a wave that begins while no window is open does not count the time before it, in which no worker may have been', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const fleet = new Fleet();
+    Object.assign(fleet, { most: 0, isTimed: true });
+    const { result, look } = run(fleet, ['a'], { idleMs: 100_000, idledMs: 99_000 });
+    let told: WaveResult<Outcome, Begun> | undefined;
+    void result.then((found) => (told = found));
+    for (let looks = 0; looks < 3; looks++) {
+      const from = fleet.looks;
+      vi.setSystemTime(Date.now() + 150_000);
+      await until(() => told !== undefined || fleet.looks > from + 1, look);
+      expect(told).toBeUndefined();
+    }
+    fleet.isTimed = false;
+    vi.setSystemTime(Date.now() + 2_000);
+    await until(
+      () => told !== undefined,
+      () => {
+        vi.setSystemTime(Date.now() + 2_000);
+        look();
+      },
+    );
+    expect(told).toMatchObject({ isOver: true });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('VMs that are given back without an outcome stay to be done, and the wave says for how long it was idle', async () => {
   const fleet = new Fleet();
   fleet.givenBack = () => null;
   fleet.most = 0;
-  const idleSince = Date.now() - 1_000;
-  const { result } = run(fleet, ['a'], { idleMs: 1_100, idleSince });
-  expect(await result).toEqual({ outcomes: [], begun: [], isOver: true, idleSince, minVersions: {} });
+  const { result } = run(fleet, ['a'], { idleMs: 1_100, idledMs: 1_000 });
+  expect(await result).toMatchObject({ outcomes: [], begun: [], isOver: true, minVersions: {} });
+  expect((await result).idledMs).toBeGreaterThanOrEqual(1_100);
 });
 
 test('a cancellation during an act costs its VM nothing', async () => {

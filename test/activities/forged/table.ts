@@ -192,7 +192,7 @@ export const POWER = {
   deadlineMs: 1,
   mayStart: true,
   failures: 0,
-  lastProgressAt: 0,
+  idledMs: 0,
   reportMs: 0,
   digest: null,
 };

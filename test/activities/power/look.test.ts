@@ -43,7 +43,7 @@ test('an observation stays small, however many VMs there are and however long th
     requestedBy: 'ann',
     reason: null,
     reportMs: 0,
-    lastProgressAt: 0,
+    idledMs: 0,
   };
   const look = await new MockActivityEnvironment({ workflowExecution: { workflowId: 'run', runId: '1' } }).run(
     changePower,

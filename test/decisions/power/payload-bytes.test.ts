@@ -52,7 +52,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), reason: 'é'.repeat(1_024) };
   const rest = {
     digest: '0123456789abcdef',
-    lastProgressAt: 1_700_000_000_000,
+    idledMs: 600_000,
     watchedSince: 1_700_000_000_000,
     minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],

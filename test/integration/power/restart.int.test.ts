@@ -311,7 +311,7 @@ testOneOf({
     const carried = {
       ...before,
       digest: null,
-      lastProgressAt: Date.now(),
+      idledMs: 0,
       watchedSince: Date.now(),
       minVersions: {},
       namespaces: [],

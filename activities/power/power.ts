@@ -39,7 +39,7 @@ export function createPowerActivities({ client, cache, claims, chosenUids, runs,
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       withGracefulCancel(async (cancelRequested) => {
-        const { action, operation, requestedBy, reason, idledMs, reportMs, ...has } = request;
+        const { action, operation, requestedBy, reason, idledMs = 0, reportMs, ...has } = request;
         const isFresh = has.mayStart && has.inProgress.length === 0 && has.ended.length === 0;
         const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
         const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));

@@ -45,7 +45,7 @@ export interface ChangePowerRequest extends RunRequest {
   /** How many VMs have failed that count. */
   failures: number;
   /** For how long no VM has been in progress, in milliseconds: after `deadlineMs`, the rest is left. */
-  idledMs: number;
+  idledMs?: number;
 }
 
 export interface ChangedPower extends RunChanges, Pick<PowerPlan, 'open' | 'skipped' | 'full'> {

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { CHANGE_CAUSE_ANNOTATION, REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
+import { requesterOf } from '../../api/requested-by.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
@@ -47,16 +49,23 @@ async function formatReturn(
 ): Promise<string[]> {
   if (!isPool(kind, before) || !isPool(kind, after)) return [];
   const [old, target] = [before, after].map(({ spec }) => revisionOf(poolTemplate(spec)));
-  const revisions = old === target ? [] : await knownRevisions(kube, before);
+  if (old === target) return [];
+  const revisions = await knownRevisions(kube, before);
   const at = revisions.findIndex(({ hash }) => hash === target);
-  const [undone, next] = [revisions[at], revisions[at + 1]];
-  if (undone === undefined || next === undefined || !isUndo(next)) return [];
+  // What undid the newest revision has not become a revision yet.
+  const [undone, next] = [revisions[at], revisions[at + 1] ?? { hash: old!, ...originOf(before, old!) }];
+  if (undone === undefined || !isUndo(next)) return [];
   const by = next.requestedBy === null ? '' : ` by ${plain(next.requestedBy)}`;
   return [
     `pool ${after.metadata.name}: this is the template of revision ${formatRevision(undone)} again, ` +
       `which was undone${by}: ${plain(next.changeCause ?? '')}`,
   ];
 }
+
+const originOf = ({ metadata: { annotations = {} } }: Stored<Pool>, hash: string) => ({
+  requestedBy: requesterOf(annotations[REQUESTED_BY_ANNOTATION], hash) ?? null,
+  changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
+});
 
 const whatIsNew = (before: Stored<Pool>, after: Stored<Pool>): string =>
   isOfDrainAlone(before, after) ? WITH_DRAIN[after.spec.drain === undefined ? 'no' : 'yes'] : 'the template';

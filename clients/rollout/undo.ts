@@ -49,7 +49,7 @@ export async function undoRollout(
 const undoTo = (target: RevisionRecord): string => `undo to revision ${formatRevision(target)}`;
 
 /** Whether an undo has set the template last. Its hash in the cause: a cause may outlive the template it was for. */
-export const isUndo = ({ hash, changeCause }: RevisionRecord): boolean =>
+export const isUndo = ({ hash, changeCause }: Pick<RevisionRecord, 'hash' | 'changeCause'>): boolean =>
   changeCause?.startsWith('undo to revision ') === true && changeCause.includes(`(${hash})`);
 
 /**

@@ -5,6 +5,7 @@ import {
   REQUESTED_BY_ANNOTATION,
   REVISION_LABEL,
 } from '../../../api/labels-and-annotations.ts';
+import { requesterAnnotation } from '../../../api/requested-by.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { formatChange, formatHalts, formatUnexpected } from '../../../clients/apply/format-change.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
@@ -128,6 +129,14 @@ test('a template that an undo took away is reported as such, with the reason, an
   expect(await formatChange(undone, Pools, before!, after!)).toContain(sentence);
   expect(await formatUnexpected(undone, Pools, before!, after!)).toEqual([sentence]);
   expect(await formatUnexpected(undone, Pools, before!, before!)).toEqual([]);
+  // No worker has made the undo's template the newest revision yet.
+  const pending = clusterWith(revisionOf(1, 1, 'first'), revisionOf(2, 64, 'bigger'));
+  const justUndone = structuredClone(before!);
+  justUndone.metadata.annotations = {
+    [CHANGE_CAUSE_ANNOTATION]: undo,
+    [REQUESTED_BY_ANNOTATION]: requesterAnnotation('ann', hashOf(1)),
+  };
+  expect(await formatUnexpected(pending, Pools, justUndone, after!)).toEqual([sentence]);
   // The pool got another template after the undo, whose revision has kept the annotation.
   const lingering = clusterWith(revisionOf(2, 64, 'bigger'), revisionOf(3, 8, undo));
   expect(await formatUnexpected(lingering, Pools, before!, after!)).toEqual([]);

@@ -399,6 +399,8 @@ test('after an undo a manifest changes and removes what it brought back', async 
   }
   expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0 });
   expect(await template(namespace)).toEqual(templateWith(1));
+  // A worker records the undo: a template that another one replaces before is no revision.
+  await untilAllRun(namespace, templateWith(1), 1);
   expect(await apply(namespace, { replicas: 1, template: templateWith(3) })).toMatchObject({ code: 0, stderr: '' });
   expect(await apply(namespace, { replicas: 1, template: runningTemplate })).toMatchObject({
     code: 0,

@@ -24,7 +24,7 @@ const PAUSE_MS = 100;
 export interface RequestChannel {
   names: RequestNames;
   handledIn: (pool: Pool) => readonly HandledRequest[] | undefined;
-  /** Whether a request takes a while: it replaces no other request, even of the same user. */
+  /** Whether a request takes a while: it never replaces another, not even of the same user that is late. */
   isOneAtATime?: true;
 }
 
@@ -101,13 +101,7 @@ export function unanswered(pool: Pool, { names, handledIn }: RequestChannel): { 
   return text === '' || answerTo(digestOf(text), handledIn(pool)) !== undefined ? undefined : { by };
 }
 
-/** The same, unless this one may take its place: it is of the same user. */
-function blockingRequest(pool: Pool, request: PoolRequest, by: string): { by: string } | undefined {
-  const found = unanswered(pool, request);
-  return found?.by === by && request.isOneAtATime !== true ? undefined : found;
-}
-
-/** Waits until no request waits for its answer that would be lost. */
+/** Waits until no request waits for its answer that would be lost: users replace their own only if that is late. */
 async function untilFree(
   kube: KubeClient,
   pool: Stored<Pool>,
@@ -116,10 +110,14 @@ async function untilFree(
 ): Promise<Stored<Pool>> {
   return followPool(
     { kube, pool, timeout },
-    (now) => blockingRequest(now, request, by) === undefined,
-    (last) =>
-      `pool ${last.metadata.name} was not asked to ${request.what}: no worker has answered what ` +
-      `${blockingRequest(last, request, by)?.by} asked before; ${cancelHint(last, request)}`,
+    (now) => unanswered(now, request) === undefined,
+    (last) => {
+      const whose = unanswered(last, request)?.by;
+      if (whose === by && request.isOneAtATime !== true) return null;
+      const { name } = last.metadata;
+      const why = `no worker has answered what ${whose} asked before; ${cancelHint(last, request)}`;
+      return `pool ${name} was not asked to ${request.what}: ${why}`;
+    },
   );
 }
 
@@ -159,11 +157,11 @@ async function untilAnswered(
 const cancelHint = ({ metadata: { namespace, name } }: Stored<Pool>, { names: { request } }: PoolRequest): string =>
   `\`kubectl annotate dpool ${name} -n ${namespace} ${request}-\` takes it back`;
 
-/** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time. */
+/** Returns the pool once `isEnough`. Throws a `Failure` of these words if it is not in time; null: it is returned. */
 export async function followPool(
   { kube, pool, timeout: ms }: { kube: KubeClient; pool: Stored<Pool>; timeout: number },
   isEnough: (now: Stored<Pool>) => boolean,
-  late: (last: Stored<Pool>) => string | Promise<string>,
+  late: (last: Stored<Pool>) => string | null | Promise<string>,
 ): Promise<Stored<Pool>> {
   let last = pool;
   const isInTime = await inTime(ms, (signal) =>
@@ -172,7 +170,8 @@ export async function followPool(
       return isEnough(last);
     }),
   );
-  if (!isInTime) throw new Failure(await late(last));
+  const why = isInTime ? null : await late(last);
+  if (why !== null) throw new Failure(why);
   return last;
 }
 

@@ -164,8 +164,13 @@ export function formatAim(
 /** What an outline is made from: a run has it, and so does the status of its operation. */
 export type OutlinedTransition = Pick<
   TransitionProgress,
-  'transition' | 'counts' | 'failures' | 'patched' | 'restarted' | 'maxRestarts'
-> & { phase: string; results: (Pick<TransitionResult, 'from' | 'to' | 'vms'> & { fault: string | null })[] };
+  'transition' | 'counts' | 'failures' | 'patched' | 'restarted'
+> & {
+  phase: string;
+  /** Null until the run has counted its VMs. */
+  maxRestarts: number | null;
+  results: (Pick<TransitionResult, 'from' | 'to' | 'vms'> & { fault: string | null })[];
+};
 
 export function transitionOutline(progress: OutlinedTransition): RunOutline {
   const { phase, transition, counts, failures, patched, restarted, results } = progress;
@@ -195,7 +200,7 @@ export function transitionOutline(progress: OutlinedTransition): RunOutline {
 
 function aboutOf({ transition, maxRestarts }: OutlinedTransition, isKnown: boolean): string {
   const { restartNow, requestedBy, reason } = transition;
-  const pace = restartNow && isKnown ? `, ${maxRestarts} at a time` : '';
+  const pace = restartNow && isKnown && maxRestarts !== null ? `, ${maxRestarts} at a time` : '';
   return `${formatAim(transition)}${pace}; requested by ${requestedBy}${because(reason)}`;
 }
 

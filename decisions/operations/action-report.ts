@@ -93,7 +93,7 @@ export function outlinedTransition(
     failures: failed,
     patched: machineType?.changed ?? 0,
     restarted: machineType?.restarted ?? 0,
-    maxRestarts: machineType?.atOnce ?? 1,
+    maxRestarts: machineType?.atOnce ?? null,
     results: (machineType?.results ?? []).map(({ fault = null, ...result }) => ({ ...result, fault })),
   };
 }

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { exclusions, runLines, shortfalls } from '../../../clients/runs/run-lines.ts';
 import { NO_COUNTS, type TransitionProgress, transitionOutline } from '../../../decisions/machine-types/transition.ts';
+import { outlinedTransition } from '../../../decisions/operations/action-report.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
 const ID = 'shop/machine-types-x7k2p';
@@ -74,6 +75,10 @@ describe('the progress of a transition', () => {
     expect(linesOf({ transition: asked }).at(-1)).toBe(
       '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; requested by ada@desk: RHEL 10',
     );
+    const unknown = outlinedTransition(asked, 'Changing', undefined, undefined);
+    expect(transitionOutline(unknown).about).toEqual([
+      '*rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover; requested by ada@desk: RHEL 10',
+    ]);
     expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } }).at(-1)).toContain(
       '  undo of 0a0a0a0a, VMIs',
     );

@@ -87,6 +87,10 @@ test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools tak
 });
 
 const scaled = (more: Partial<Act>): Act => anAct({ action: 'scale', vms: [], from: '3 VMs', to: '5 VMs', ...more });
+const seconds = (at: number): Partial<Act> => ({
+  time: `2026-01-01T00:00:0${at}Z`,
+  endedAt: `2026-01-01T00:00:0${at}Z`,
+});
 const added = (...acts: Act[]): Act[] => acts.reduce<Act[]>((all, act) => (addScaling(all, act), all), []);
 
 describe('a change of the number of VMs', () => {
@@ -96,6 +100,17 @@ describe('a change of the number of VMs', () => {
   test('has one row, of the command that asked for it, whichever is seen first', () => {
     expect(added(seen, asked)).toEqual([asked]);
     expect(added(asked, seen)).toEqual([asked]);
+  });
+
+  test('has the time at which the pool saw it if the command reports it later', () => {
+    expect(added(scaled({ requestedBy: null, ...seconds(1) }), scaled({ requestedBy: 'ada', ...seconds(3) }))).toEqual([
+      scaled({ requestedBy: 'ada', ...seconds(1) }),
+    ]);
+  });
+
+  test('keeps its row when a command asks later for the number that there is', () => {
+    const same = scaled({ requestedBy: 'ada', from: '5 VMs' });
+    expect(added(seen, same)).toEqual([seen, same]);
   });
 
   test('has a row of its own each time if no command asked for it', () => {

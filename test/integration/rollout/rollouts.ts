@@ -332,12 +332,15 @@ export class TestPool {
     return found.sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }));
   }
 
-  /** Returns the reasons and notes of the Events about this pool. */
+  /** Returns the reasons and notes of the Events about this pool, oldest first: the API server lists them by name. */
   async events(): Promise<{ reason: string; note: string }[]> {
     const { items } = await this.fleet.kube.list<
-      KubeObject & { reason: string; note: string; regarding: { name: string } }
+      KubeObject & { reason: string; note: string; eventTime: string; regarding: { name: string } }
     >(Events, { namespace: this.namespace });
-    return items.filter(({ regarding }) => regarding.name === NAME).map(({ reason, note }) => ({ reason, note }));
+    return items
+      .filter(({ regarding }) => regarding.name === NAME)
+      .sort((a, b) => a.eventTime.localeCompare(b.eventTime))
+      .map(({ reason, note }) => ({ reason, note }));
   }
 
   /** Starts to watch and record the pool's VMs. */

@@ -236,6 +236,6 @@ function outcomeOf(
     case 'applied':
       return null;
     case 'waiting':
-      return isLate ? failed(`not ready in time: it waited for ${progress.for}`) : null;
+      return isLate ? failed(`not ready in time: ${progress.why}`) : null;
   }
 }

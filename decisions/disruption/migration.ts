@@ -2,7 +2,7 @@ import { isEvacuating } from '../views/evacuation.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /** How far a migration by drover has come; `until`: by when more is known, in milliseconds since the epoch. */
-type MigrationProgress = { state: 'failed'; message: string } | { state: 'waiting'; for: string; until?: number };
+type MigrationProgress = { state: 'failed'; message: string } | { state: 'waiting'; why: string; until?: number };
 
 /** KubeVirt writes why a migration has failed a moment after the fact. */
 const FAILURE_MESSAGE_MS = 5_000;
@@ -35,12 +35,12 @@ export function progressOfAttempt(
   now: number,
 ): MigrationProgress {
   if (evacuation === null || evacuation.attempt < attempt || evacuation.state !== 'Failed')
-    return { state: 'waiting', for: `its migration${stateOf(migration)}` };
+    return { state: 'waiting', why: `its migration has not ended${stateOf(migration)}` };
   const { whyFailed, endedAt } = evacuation;
   if (whyFailed !== null) return { state: 'failed', message: `its migration has failed: ${whyFailed}` };
   const until = (endedAt ?? 0) + FAILURE_MESSAGE_MS;
   return until > now
-    ? { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until }
+    ? { state: 'waiting', why: 'KubeVirt has not said yet why its migration has failed', until }
     : { state: 'failed', message: 'its migration has failed' };
 }
 

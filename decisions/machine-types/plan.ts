@@ -103,6 +103,6 @@ function restartsOf(
 export function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView): Verification {
   // A user has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
-  if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
+  if (vmi.machineType === null) return { is: 'unknown', why: 'its machine type is not known yet' };
   return isOldVmi(rules, vm, vmi) ? { is: 'wrong', message: `it came back with ${vmi.machineType}` } : { is: 'well' };
 }

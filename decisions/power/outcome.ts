@@ -49,7 +49,7 @@ export interface PowerOutcome {
   wasDown?: true;
 }
 
-export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; message: string };
+export type Verification = { is: 'well' } | { is: 'unknown'; why: string } | { is: 'wrong'; message: string };
 
 export interface OutcomeInput {
   action: PowerAction;
@@ -76,7 +76,7 @@ export function outcomeOf(begun: VmInProgress, input: OutcomeInput): PowerOutcom
   if ('end' in progress) return { ...base, ...progress };
   return now < deadlineOf(begun, input)
     ? null
-    : { ...base, end: 'Failed', message: `${LATE[action]}: it waited for ${progress.waitsFor}` };
+    : { ...base, end: 'Failed', message: `${LATE[action]}: ${progress.why}` };
 }
 
 /** When the VM is late, in milliseconds since the epoch. */
@@ -91,7 +91,7 @@ export function deadlineOf(begun: VmInProgress, { action, snapshot, deadlineMs, 
   return countsFrom(begun, vm, own, isOld) + deadlineMs;
 }
 
-type Progress = Pick<PowerOutcome, 'end' | 'message' | 'need'> | { waitsFor: string };
+type Progress = Pick<PowerOutcome, 'end' | 'message' | 'need'> | { why: string };
 
 const LATE: Record<PowerAction, string> = {
   Start: 'not ready in time',
@@ -109,7 +109,7 @@ const PROGRESS: Record<PowerAction, (begun: VmInProgress, vm: VmView, input: Out
   Patch: progressOfChange,
 };
 
-const stopping = (vmi: VmiView | undefined): Progress => ({ waitsFor: `its VMI to stop${silenceOf(vmi)}` });
+const stopping = (vmi: VmiView | undefined): Progress => ({ why: `its VMI has not stopped${silenceOf(vmi)}` });
 
 /** Of a VM that was started or restarted. */
 function progressOfStart(begun: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
@@ -119,7 +119,7 @@ function progressOfStart(begun: VmInProgress, vm: VmView, { action, snapshot, ve
   if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', message: 'it was stopped' } : stopping(vmi);
   const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== begun.vmi;
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
-  if (progress.state === 'waiting') return { waitsFor: progress.for };
+  if (progress.state === 'waiting') return { why: progress.why };
   const live = liveVmi(vmi);
   const verified: Verification = (live && verify?.(vm, live)) ?? { is: 'well' };
   if (verified.is === 'unknown') return verified;
@@ -135,9 +135,9 @@ function progressOfMigration(begun: VmInProgress, vm: VmView, { snapshot, now }:
   if (moved && !isUnderWay)
     return ready || begun.wasDown === true
       ? { end: ACTION_LABELS.Migrate.done }
-      : { waitsFor: `its VMI to be ready${whyNotReady === null ? '' : ` (${whyNotReady})`}` };
+      : { why: whyNotReady ?? 'its VMI is not ready' };
   const progress = progressOfAttempt(live, begun.migration ?? 1, now);
-  return progress.state === 'failed' ? { end: 'Failed', message: progress.message } : { waitsFor: progress.for };
+  return progress.state === 'failed' ? { end: 'Failed', message: progress.message } : { why: progress.why };
 }
 
 /** Done once KubeVirt has seen it or, if the VM was to be restarted for it, once it has come up. */
@@ -149,7 +149,7 @@ function progressOfChange(begun: VmInProgress, vm: VmView, input: OutcomeInput):
   if (up !== null && (!('end' in up) || up.end === 'Failed')) return up;
   // Of a VM that is stopped, KubeVirt says nothing.
   const isRunning = liveVmi(input.snapshot.vmiOf(vm)) !== undefined;
-  if (isRunning && !vm.generationObserved) return { waitsFor: 'KubeVirt to observe its spec' };
+  if (isRunning && !vm.generationObserved) return { why: 'KubeVirt has not observed its spec yet' };
   if (record?.kept !== undefined) return { end: 'Left', message: record.kept };
   const need = isRestarted ? 'Nothing' : (record?.need ?? 'Nothing');
   return { end: ACTION_LABELS.Patch.done, ...(need === 'Nothing' ? {} : { need }) };

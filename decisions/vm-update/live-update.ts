@@ -16,7 +16,7 @@ export interface Expansion {
   to: VmTemplate;
 }
 
-type LiveProgress = { state: 'done' } | { state: 'refused'; message: string } | { state: 'waiting'; for: string };
+type LiveProgress = { state: 'done' } | { state: 'refused'; message: string } | { state: 'waiting'; why: string };
 
 /**
  * Returns why this running VMI can't be brought to `to`, judged by the limits that it was started with; null if it
@@ -77,7 +77,7 @@ export function liveProgress(vm: VmView, vmi: VmiView, expansion?: Expansion): L
   const { restartRequired } = vm;
   if (restartRequired !== null)
     return { state: 'refused', message: restartRequired.message || 'KubeVirt says that the change needs a restart' };
-  return { state: 'waiting', for: missing };
+  return { state: 'waiting', why: missing };
 }
 
 function wantedOf(spec: unknown): { sockets: number | null; guest: string | null } {
@@ -127,16 +127,18 @@ function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | unde
   const hasSockets = cpu.current === null ? cpu.sockets === sockets : cpu.current === sockets;
   if (sockets !== null && !hasSockets)
     return cpu.sockets === sockets
-      ? `the VMI to get ${sockets} sockets: it has ${cpu.current}`
-      : `KubeVirt to ask for ${sockets} sockets`;
+      ? `the VMI has ${cpu.current} of ${sockets} sockets`
+      : `KubeVirt has not asked for ${sockets} sockets yet`;
   if (guest !== null && !isSameQuantity(memory.current ?? memory.guest, guest))
     return isSameQuantity(memory.guest, guest)
-      ? `the VMI to get ${guest} of memory: it has ${memory.current}`
-      : `KubeVirt to ask for ${guest} of memory`;
+      ? `the VMI has ${memory.current} of memory, not yet ${guest}`
+      : `KubeVirt has not asked for ${guest} of memory yet`;
   const device = missingDevice(asObject(vmiSpecOf(spec)), vmi);
   if (device !== null) return device;
   const wanted = { ...asObject(expanded), ...asObject(vmiSpecOf(spec)) };
-  return placement === placementOf(wanted) ? null : 'KubeVirt to take over node selector, affinity and tolerations';
+  return placement === placementOf(wanted)
+    ? null
+    : 'KubeVirt has not taken over node selector, affinity and tolerations yet';
 }
 
 /**
@@ -150,11 +152,12 @@ function missingDevice({ networks, volumes, domain }: Json, { plugged }: VmiView
     if (!isPluggableInterface(nic, nets?.get(name))) continue;
     const isWanted = field(nic, 'state') !== 'absent';
     if (isWanted !== plugged.interfaces.includes(name))
-      return `the VMI to ${isWanted ? 'get' : 'lose'} the interface ${name}`;
+      return isWanted ? `the VMI does not have the interface ${name} yet` : `the VMI still has the interface ${name}`;
   }
   for (const volume of listOf(volumes)) {
     const name = String(field(volume, 'name'));
-    if (isHotpluggable(volume) && !plugged.volumes.includes(name)) return `the VMI to get the volume ${name}`;
+    if (isHotpluggable(volume) && !plugged.volumes.includes(name))
+      return `the VMI does not have the volume ${name} yet`;
   }
   return null;
 }

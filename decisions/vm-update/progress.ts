@@ -19,7 +19,7 @@ export type UpdateProgress =
   /** It can't get there: another try would end the same. */
   | { state: 'failed'; message: string }
   /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
-  | { state: 'waiting'; for: string; until?: number };
+  | { state: 'waiting'; why: string; until?: number };
 
 export interface ProgressInput {
   item: BatchVm;
@@ -36,17 +36,17 @@ export interface ProgressInput {
   now: number;
 }
 
-const waitingFor = (what: string): UpdateProgress & { state: 'waiting' } => ({ state: 'waiting', for: what });
+const waiting = (why: string): UpdateProgress & { state: 'waiting' } => ({ state: 'waiting', why });
 
 export function progressOf(input: ProgressInput): UpdateProgress {
   const { item, revision, vm } = input;
   if (item.act === 'replace') {
     // It has left the pool, with its disks kept.
     if (vm?.uid === item.uid && vm.removing) return { state: 'gone' };
-    if (vm === undefined || vm.uid === item.uid) return waitingFor('the VM that takes its place');
+    if (vm === undefined || vm.uid === item.uid) return waiting('the VM that takes its place is not there yet');
   } else if (vm === undefined || vm.uid !== item.uid || !isActive(vm)) return { state: 'gone' };
   const isWritten = vm.revision === revision && (item.setsRight !== true || input.hasDrift?.(vm) !== true);
-  if (!isWritten) return waitingFor('its new spec');
+  if (!isWritten) return waiting('its new spec is not written yet');
   if (item.act === 'write') return { state: 'well' };
   return progressOfMigration(input, vm) ?? progressOfVmi(input, vm);
 }
@@ -70,13 +70,13 @@ function progressOfVmi(
     return item.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
   // If the VM is no longer meant to run, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
-    return waitingFor('its VMI, which has failed');
+    return waiting('its VMI has failed');
   return progressOfRestart({ vm, vmi, isNew, minReadyMs, now });
 }
 
 /** The batch has seen the previous VMI end: this one started by itself while the spec was written. */
 function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
-  if (vm.changingState) return waitingFor('its restart');
+  if (vm.changingState) return waiting('it has not restarted');
   return isStartedFrom(vm, live)
     ? { state: 'failed', message: otherLabel(live) }
     : { state: 'refused', message: 'it was started with its old spec' };
@@ -85,13 +85,13 @@ function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
   const progress = liveProgress(vm, live, expansion);
   if (progress.state === 'done') return { state: 'applied' };
-  return progress.state === 'refused' ? progress : waitingFor(`${progress.for}${hindrance(vm, live)}`);
+  return progress.state === 'refused' ? progress : waiting(`${progress.why}${hindrance(vm, live)}`);
 }
 
 /** What KubeVirt says of a change that it has begun or cannot make, and of the migration that is to bring it. */
 function hindrance({ failure }: VmView, { plugging, migration }: VmiView): string {
   const phase = migration && `its migration ${migration.name} is ${migration.phase}`;
-  const quota = migration?.overQuota === true ? 'a ResourceQuota rejects the pod of that' : null;
+  const quota = migration?.overQuota === true ? 'a ResourceQuota rejects its pod' : null;
   const parts = [plugging, phase, quota, failure].filter((one) => one !== null);
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
@@ -112,14 +112,13 @@ export function progressOfRestart(input: RestartProgressInput): Extract<UpdatePr
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const live = liveVmi(vmi);
   const blockedBy = vmi?.blockedBy ?? null;
-  if (live === undefined && blockedBy !== null)
-    return waitingFor(`its last VMI to go: the finalizer ${blockedBy} holds it`);
-  if (live === undefined) return waitingFor(`its VMI to start${inState(vm)}${silenceOf(vmi)}`);
-  if (!isNew(live)) return waitingFor(`its restart${silenceOf(live)}`);
-  const message = live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`;
-  if (!isReady(vm, live)) return waitingFor(`it to be ready${message}${silenceOf(live)}`);
+  if (live === undefined && blockedBy !== null) return waiting(`its last VMI is held by the finalizer ${blockedBy}`);
+  if (live === undefined) return waiting(`its VMI has not started${inState(vm)}${silenceOf(vmi)}`);
+  if (!isNew(live)) return waiting(`it has not restarted${silenceOf(live)}`);
+  const why = live.whyNotReady ?? `its VMI is not ready${inState(vm)}`;
+  if (!isReady(vm, live)) return waiting(`${why}${silenceOf(live)}`);
   const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
-  return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
+  return until <= now ? { state: 'well' } : { ...waiting('it has not been ready for long enough'), until };
 }
 
 function inState({ state, failure }: VmView): string {

@@ -34,7 +34,7 @@ async function migrated(
 test('a VM whose pod lacks something is migrated once, however often that is tried', async () => {
   const { outcomes, made } = await migrated({ times: 3 });
   expect(outcomes).toMatchObject([
-    { end: 'Failed', message: 'not ready in time: it waited for its migration (Pending)' },
+    { end: 'Failed', message: 'not ready in time: its migration has not ended (Pending)' },
   ]);
   expect(made).toEqual([expect.stringMatching(/^update-.*-1$/)]);
 });

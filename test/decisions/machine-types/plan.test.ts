@@ -201,7 +201,7 @@ describe('a VM in progress', () => {
   });
   test('is well with another type, which must be known, and then loses its label', () => {
     expect(verified({ machineType: NEW })).toEqual({ is: 'well' });
-    expect(verified({ machineType: null })).toEqual({ is: 'unknown', waitsFor: 'its machine type to be known' });
+    expect(verified({ machineType: null })).toEqual({ is: 'unknown', why: 'its machine type is not known yet' });
     expect(plan({ vms: [vm], vmiFields: [{ specMachineType: NEW, machineType: NEW }] })).toMatchObject({
       unlabel: ['shop/vm-1'],
       counts: { done: 1, restarting: 0 },

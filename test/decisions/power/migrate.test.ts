@@ -134,7 +134,7 @@ describe('the end of a migration', () => {
     expect(deadlineOf(held, inputOf(waiting, NOW + 5 * MINUTE))).toBe(NOW + 2 * MINUTE);
     expect(outcomeOf(held, inputOf(waiting, NOW + 2 * MINUTE))).toMatchObject({
       end: 'Failed',
-      message: 'not migrated in time: it waited for its migration',
+      message: 'not migrated in time: its migration has not ended',
     });
   });
 });

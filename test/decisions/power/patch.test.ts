@@ -76,7 +76,7 @@ describe('a change in progress', () => {
     [
       'fails if KubeVirt does not see it',
       outcome({ ...changed, generationObserved: false }, VMI, NOW - 2 * MINUTE),
-      { end: 'Failed', message: 'not changed in time: it waited for KubeVirt to observe its spec' },
+      { end: 'Failed', message: 'not changed in time: KubeVirt has not observed its spec yet' },
     ],
     [
       'is told if an undo has left something',

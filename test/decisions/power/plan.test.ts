@@ -326,10 +326,10 @@ describe('a VM in progress', () => {
   test('has failed once its deadline has passed, with the reason', () => {
     const since = 1_000_000 - DEADLINE_MS;
     expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { since })).toEqual([
-      { vm: 'shop/vm-1', end: 'Failed', message: 'not ready in time: it waited for it to be ready: no node takes it' },
+      { vm: 'shop/vm-1', end: 'Failed', message: 'not ready in time: no node takes it' },
     ]);
     expect(settled({}, { uid: aVmi(vm).uid }, { since })).toMatchObject([
-      { message: 'not ready in time: it waited for its restart' },
+      { message: 'not ready in time: it has not restarted' },
     ]);
     expect(settled({}, { ready: false }, { since: since + 1 })).toEqual([]);
   });
@@ -338,9 +338,9 @@ describe('a VM in progress', () => {
     expect(verified({ is: 'wrong', message: 'it is another' })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', message: 'it is another' },
     ]);
-    expect(verified({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
-    expect(verified({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([
-      { end: 'Failed', message: 'not ready in time: it waited for its type' },
+    expect(verified({ is: 'unknown', why: 'its type is not known' })).toEqual([]);
+    expect(verified({ is: 'unknown', why: 'its type is not known' }, 0)).toMatchObject([
+      { end: 'Failed', message: 'not ready in time: its type is not known' },
     ]);
   });
 });

@@ -139,7 +139,7 @@ describe('the outcome of a VM in progress', () => {
       { ...running, ready: false },
       { ready: false, whyNotReady: 'no node takes it' },
       late,
-      [{ end: 'Failed', message: 'not ready in time: it waited for it to be ready: no node takes it' }],
+      [{ end: 'Failed', message: 'not ready in time: no node takes it' }],
     ],
     ['gone, when it was deleted', 'Start', null, null, NOW, [{ end: 'Gone', message: 'it was deleted' }]],
     ['stopped, once its VMI is gone', 'Stop', stopped, null, NOW, [{ end: 'Stopped' }]],
@@ -167,7 +167,7 @@ describe('the outcome of a VM in progress', () => {
       { ...stopped, hasVmi: true },
       { deleting: true },
       late,
-      [{ end: 'Failed', message: 'not stopped in time: it waited for its VMI to stop' }],
+      [{ end: 'Failed', message: 'not stopped in time: its VMI has not stopped' }],
     ],
     [
       'failed, when it can not stop',
@@ -175,7 +175,7 @@ describe('the outcome of a VM in progress', () => {
       { ...stopped, hasVmi: true },
       { deleting: true, nodeLost: true },
       late,
-      [{ message: 'not stopped in time: it waited for its VMI to stop; its node node-1 does not answer' }],
+      [{ message: 'not stopped in time: its VMI has not stopped; its node node-1 does not answer' }],
     ],
   ])('%s', (...[, action, vm, vmi, since, ends]) => {
     const found = settled(action, vm, vmi, since);

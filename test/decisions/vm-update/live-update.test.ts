@@ -68,18 +68,18 @@ describe('a live update is refused', () => {
   });
 });
 
-const waiting = (what: string): object => ({ state: 'waiting', for: expect.stringContaining(what) as string });
+const waiting = (what: string): object => ({ state: 'waiting', why: expect.stringContaining(what) as string });
 
 describe('the progress of a live update', () => {
   test.each<[title: string, to: VmTemplate, vmi: VmiView, progress: object]>([
     ['all there', to(2, '2Gi'), vmi(), { state: 'done' }],
     ['nothing to be there', to(), vmi({ sockets: 7 }), { state: 'done' }],
-    ['sockets not asked for', to(4), vmi(), waiting('ask for 4 sockets')],
-    ['sockets not plugged in', to(4), vmi({ sockets: 4 }), waiting('get 4 sockets: it has 2')],
+    ['sockets not asked for', to(4), vmi(), waiting('asked for 4 sockets')],
+    ['sockets not plugged in', to(4), vmi({ sockets: 4 }), waiting('has 2 of 4 sockets')],
     ['sockets plugged in', to(4), vmi({ sockets: 4, current: 4 }), { state: 'done' }],
     ["sockets of which KubeVirt doesn't tell", to(4), vmi({ sockets: 4, current: null }), { state: 'done' }],
-    ['memory not asked for', to(2, '3Gi'), vmi(), waiting('ask for 3Gi')],
-    ['memory not plugged in', to(2, '3Gi'), vmi({}, { guest: '3Gi' }), waiting('get 3Gi of memory: it has 2Gi')],
+    ['memory not asked for', to(2, '3Gi'), vmi(), waiting('asked for 3Gi')],
+    ['memory not plugged in', to(2, '3Gi'), vmi({}, { guest: '3Gi' }), waiting('has 2Gi of memory, not yet 3Gi')],
     ['memory plugged in', to(2, '3Gi'), vmi({}, { guest: '3072Mi', current: '3145728Ki' }), { state: 'done' }],
     [
       "memory of which KubeVirt doesn't tell",
@@ -125,7 +125,10 @@ const having = (plugged: Partial<VmiView['plugged']>): VmiView =>
 describe('a live update of hot-plugged devices', () => {
   test('waits for an interface', () => {
     const wants = wanting({ networks: [blue] }, { interfaces: [nic] });
-    expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the interface blue' });
+    expect(liveProgress(wants, having({}))).toEqual({
+      state: 'waiting',
+      why: 'the VMI does not have the interface blue yet',
+    });
     expect(liveProgress(wants, having({ interfaces: ['blue'] }))).toEqual({ state: 'done' });
     const absent = wanting({ networks: [blue] }, { interfaces: [{ ...nic, state: 'absent' }] });
     expect(liveProgress(absent, having({ interfaces: ['blue'] }))).toMatchObject({ state: 'waiting' });
@@ -139,7 +142,10 @@ describe('a live update of hot-plugged devices', () => {
   });
   test('waits for a volume', () => {
     const wants = wanting({ volumes: [{ name: 'data', dataVolume: { name: 'data', hotpluggable: true } }] });
-    expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the volume data' });
+    expect(liveProgress(wants, having({}))).toEqual({
+      state: 'waiting',
+      why: 'the VMI does not have the volume data yet',
+    });
     expect(liveProgress(wants, having({ volumes: ['data'] }))).toEqual({ state: 'done' });
     expect(liveProgress(wanting({}), having({ volumes: ['of-a-person'] }))).toEqual({ state: 'done' });
   });
@@ -148,7 +154,7 @@ describe('a live update of hot-plugged devices', () => {
     Object.assign(large.to.spec.template.spec!, { nodeSelector: { pool: 'large' } });
     const refers = { ...vm, spec: large.of.spec };
     const placed = { placement: placementOf({ nodeSelector: { pool: 'large' } }) };
-    const waits = { state: 'waiting', for: 'the VMI to get 4 sockets: it has 2' };
+    const waits = { state: 'waiting', why: 'the VMI has 2 of 4 sockets' };
     expect(liveProgress(refers, vmi({ sockets: 4 }, {}, placed), large)).toEqual(waits);
     expect(liveProgress(refers, vmi({ sockets: 4, current: 4 }, {}, placed), large)).toEqual({ state: 'done' });
     expect(liveProgress(refers, vmi({ sockets: 4, current: 4 }), large)).toMatchObject({ state: 'waiting' });

@@ -33,9 +33,9 @@ export const withMaking = (
   );
 
 const CONTROLS: Record<Steering, string> = {
-  pause: 'touch no further VM until `resume`; those in progress are followed to their end',
+  pause: 'touch no further VM until `resume`; those in progress will finish',
   resume: 'continue after a pause',
-  abort: 'touch no further VM; the operation ends once those in progress are done',
+  abort: 'touch no further VM; the operation ends once those in progress are done, and cannot be resumed',
 };
 
 const WITHOUT = 'NAME, or cvmop/NAME for a cluster-wide operation; without a name, the running one';

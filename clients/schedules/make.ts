@@ -83,7 +83,7 @@ async function create(
 export const runSchedule: Work<{ wait: boolean }> = async (session, { wait }, name) => {
   const [, schedule] = await readSchedule(session, name);
   const operation = operationNow(schedule, await usernameIn(() => session.kube()));
-  const what = `what schedule ${name} makes`;
+  const what = `${schedule.spec.operationTemplate.spec.action}, from schedule ${name}`;
   await makeAndFollow(session, { operation, what, printDryRun: () => {} }, { dryRun: 'none', wait });
 };
 

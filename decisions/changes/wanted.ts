@@ -26,7 +26,7 @@ export function wantedOf<Vm extends Annotated>(live: Vm, wanted: Wanted): Wanted
   return edits.length === 0 ? { is: 'nothing' } : { is: 'change', after: withEdits(live, edits), edits };
 }
 
-export const whyLacking = (item: string): string => `there is no ${item}`;
+export const whyLacking = (item: string): string => `it has no ${item}`;
 
 function undoOf<Vm extends Annotated>(live: Vm, operation: string): WantedOfVm<Vm> {
   const record = changesOf(live.metadata.annotations).find((one) => one.operation === operation);

@@ -28,14 +28,19 @@ function eventOf(what: string, request: HandledRequest): OwnerEvent {
     return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...about };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
-  const described = action === '' ? `a request about its ${what}` : `to ${action} its ${what}${of}`;
-  const note = `${by} asked ${described}${reason}: ${message}`;
+  const verb = what === 'rollout' && action !== '' ? `rollout ${action}` : verbOf(request, what);
+  const note = `${by} requested "${verb}"${of}${reason}: ${message}`;
   return outcome === 'Done'
     ? { type: 'Normal', reason: 'RequestDone', action: 'Request', note, ...about }
     : { type: 'Warning', reason: 'RequestRefused', action: 'Request', note, ...about };
 }
 
-/** What `drover history` tells of a request: how `drover` calls it, of which VMs, by whom, and how it ended. */
+function verbOf({ action }: Pick<HandledRequest, 'action'>, what: string): string {
+  if (action === '') return `${what} request`;
+  return what === 'healing' ? `heal ${action}` : action;
+}
+
+/** A request as `drover history` shows it: how `drover` calls it, of which VMs, by whom, and how it ended. */
 export function actOfRequest({
   what,
   action,
@@ -46,7 +51,8 @@ export function actOfRequest({
   outcome,
   message,
 }: ReportedRequest): [BegunAct, ActEnd] {
-  const verb = what === 'healing' ? `heal ${action}` : action;
-  const act = { action: action === '' ? `${what} request` : verb, vms, requestedBy: by, time: at };
-  return [act, { end: outcome, message: outcome === 'Done' ? reason : message }];
+  return [
+    { action: verbOf({ action }, what), vms, requestedBy: by, time: at },
+    { end: outcome, message: outcome === 'Done' ? reason : message },
+  ];
 }

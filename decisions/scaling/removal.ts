@@ -21,7 +21,7 @@ function finishTerminating(input: RemovalInput, limit: RemovalLimit): RemovalSte
   const { vms, inProgress } = input;
   const waiting = vms.filter((vm) => isKeepingDisks(vm) && !inProgress.deleting.includes(vm.name));
   const terminating = limit.again(inTurn(waiting, input));
-  return deletion(terminating, true, 'Terminating', 'they are being deleted');
+  return deletion(terminating, true, 'Terminating', 'already being deleted');
 }
 
 /** The members in the order to try them: those whose removal was refused last, if at all. */
@@ -45,8 +45,8 @@ export function finishRemovals(input: RemovalInput, limit: RemovalLimit): Remova
   const started = limit.again(leaving.filter((vm) => vm.runStrategy !== 'Halted'));
   return [
     ...terminating,
-    ...deletion(stopped, true, 'Annotated', 'their VMIs have stopped'),
-    ...halting(started, 'Annotated', 'they leave the pool, and were started'),
+    ...deletion(stopped, true, 'Annotated', 'leaving the pool, and stopped'),
+    ...halting(started, 'Annotated', 'leaving the pool, but started again'),
   ];
 }
 

@@ -53,7 +53,7 @@ export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
 export const record = signalOf<ActRecord>('record', actRecord);
 
 /**
- * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress are followed to their end. Users
+ * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress will finish. Users
  * may send it and `resume` from Temporal's Web UI, and scripts may.
  */
 export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);

@@ -165,7 +165,7 @@ describe('a pool that its spec pauses', () => {
   });
 });
 
-const note = (by: string, words: string): string => `${by} asked to promote its rollout: ${words}`;
+const note = (by: string, words: string): string => `${by} requested "rollout promote": ${words}`;
 
 describe('a user', () => {
   test('pauses, resumes, promotes and aborts', async () => {

@@ -30,7 +30,7 @@ test('VMs are grouped by what differs and what they need', () => {
   ]);
   expect(plan.unchanged).toEqual(['a/5']);
   expect(plan.skipped).toEqual([
-    { message: 'there is no spec.template.spec.domain.devices.disks[name=root]', vms: ['a/6'] },
+    { message: 'it has no spec.template.spec.domain.devices.disks[name=root]', vms: ['a/6'] },
     { message: 'its template says it', vms: ['a/7'] },
   ]);
 });

@@ -179,7 +179,7 @@ describe('what an operation means for a VM', () => {
     const patch = { spec: { template: { spec: { volumes: [{ name: 'root' }] } } } };
     expect(wantedOf(aVm('db'), { patch })).toEqual({
       is: 'skipped',
-      message: 'there is no spec.template.spec.volumes[name=root]',
+      message: 'it has no spec.template.spec.volumes[name=root]',
     });
     expect(wantedOf(aVm('db'), { patch: aVm('db') as object as Json })).toMatchObject({ is: 'nothing' });
   });

@@ -133,7 +133,7 @@ describe('scale-in', () => {
       {
         kind: 'halt',
         vms: [{ name: 'web-1' }],
-        reason: 'halt web-1, to keep their disks: they leave the pool, and were started',
+        reason: 'halt web-1, to keep their disks: leaving the pool, but started again',
       },
     ];
     for (const vm of [started, { ...started, hasVmi: false }])

@@ -249,7 +249,7 @@ test('an answer to a request is one Event, and an act in the history', () => {
   expect(event).toMatchObject({
     type: 'Normal',
     reason: 'RequestDone',
-    note: 'ada asked to pause its rollout (lunch): paused',
+    note: 'ada requested "rollout pause" (lunch): paused',
   });
   expect(requestEvents('rollout', handledRequests, handledRequests)).toEqual([]);
   expect(actOfRequest(event!.request!)).toEqual([
@@ -259,7 +259,7 @@ test('an answer to a request is one Event, and an act in the history', () => {
   const [refused] = requestEvents('healing', undefined, [
     { ...handledRequests[0]!, action: 'skip', vms: ['web-1'], outcome: 'Refused', message: 'no' },
   ]);
-  expect(refused).toMatchObject({ type: 'Warning', note: 'ada asked to skip its healing of web-1 (lunch): no' });
+  expect(refused).toMatchObject({ type: 'Warning', note: 'ada requested "heal skip" of web-1 (lunch): no' });
   expect(actOfRequest(refused!.request!)).toMatchObject([
     { action: 'heal skip', vms: ['web-1'] },
     { end: 'Refused', message: 'no' },

@@ -83,3 +83,17 @@ test('a VM whose replacement is refused fails alone', () =>
     world.refuse = () => null;
     if (!(await world.until(() => uids(world).size === 6, 2 * MINUTE_MS))) world.break('G11: web-2 does not come back');
   }));
+
+test('a rollout halts on a VM whose replacement is refused until its deadline', () =>
+  play(async (world) => {
+    await begun(world, spec({ progressDeadlineSeconds: 60 }));
+    const denied = new KubeError(403, 'Forbidden', 'admission webhook "policy" denied the request');
+    world.refuse = ({ verb, resource, key }) =>
+      verb === 'create' && resource?.plural === 'virtualmachines' && key.name === 'web-2' ? denied : null;
+    await change(world);
+    const isHalted = (): boolean => statusOf(world)?.rollout?.halted?.kind === 'Failed';
+    if (!(await world.until(isHalted, 100_000)))
+      world.break(`G8: the rollout continues: ${JSON.stringify(statusOf(world)?.rollout)}`);
+    expect(statusOf(world)?.rollout?.failures).toMatchObject([{ vm: 'web-2', message: denied.message }]);
+    world.refuse = () => null;
+  }));

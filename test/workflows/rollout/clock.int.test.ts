@@ -238,7 +238,7 @@ const replaces = (minutes: number): Partial<PoolSpec> => ({
   rollout: { progressDeadlineSeconds: minutes * 60 },
 });
 
-test('a batch whose replacement is refused again and again keeps its history short, and it has failed then', async () => {
+test('a batch whose replacement is refused again and again keeps its history short', async () => {
   const pool = await aTimedPool(server(), replaces(20));
   pool.cluster.refusal = 'exceeded quota: requests.storage';
   await pool.change({ template: aTemplate({ disk: '1Gi' }) });
@@ -248,10 +248,6 @@ test('a batch whose replacement is refused again and again keeps its history sho
   expect(pool.cluster.times('create').length).toBeGreaterThan(50);
   const { events } = await batch.fetchHistory();
   expect(events!.length).toBeLessThan(100);
-  await server().pass('15m');
-  await soon(async () =>
-    expect((await pool.rollout()).failures).toMatchObject([{ message: 'exceeded quota: requests.storage' }]),
-  );
 });
 
 test('VMs that a batch has deleted, and not made again, have failed if its workflow does', async () => {

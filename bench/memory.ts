@@ -111,7 +111,7 @@ const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-programs-'));
 try {
-  // In a process of its own: the bundlers take more memory than everything else here.
+  // In its own process: the bundlers take more memory than everything else here.
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../deploy/build.ts'), folder]);
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
   console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);

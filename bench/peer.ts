@@ -15,7 +15,7 @@ import { median } from './measure.ts';
 /**
  * Rolls the same change through a KubeVirt pool and one of drover's, in turn, on a cluster that runs both:
  * `node bench/peer.ts --kubeconfig FILE [--vms 40] [--rounds 3]`. A worker of drover must run there, and drover's
- * definitions must be installed. All that it makes is in a namespace of its own, which it deletes.
+ * definitions must be installed. All that it makes is in its own namespace, which it deletes.
  */
 const { values } = parseArgs({
   options: {

@@ -46,7 +46,7 @@ interface Vmi extends Vm {
   uid: string;
 }
 
-/** What the API server reports of all VMs and VMIs, over connections of its own. */
+/** What the API server reports of all VMs and VMIs, over its own connections. */
 class Eye {
   readonly vms: ListWatch<KubeObject, Vm>;
   readonly vmis: ListWatch<KubeObject, Vmi>;

@@ -104,7 +104,7 @@ function checkCurrent(config: KubeConfig, where: string): void {
   const fail = (message: string): never => {
     throw new KubeConfigError(`${where}${message}`);
   };
-  if (!current) return fail(` has no current context; give --context with one of its own: ${known || 'it has none'}`);
+  if (!current) return fail(` has no current context; give --context with one that it has: ${known || 'it has none'}`);
   if (context === null) return fail(` has no context ${current}, which it calls current; it has ${known || 'none'}`);
   const cluster = config.getCluster(context.cluster);
   if (cluster === null) return fail(`: the cluster ${context.cluster} of context ${current} is not in it`);

@@ -47,7 +47,7 @@ const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
 /** How seldom at most what is missing is asked for again. */
 const MISSING_MS = 30_000;
-/** A watch that follows tells of a change within this time. */
+/** A watch that follows reports a change within this time. */
 const LEAST_WAIT_MS = 100;
 /** Each is a number that a workflow carries: more are forgotten, and asked for once more. */
 const MOST_LOST_VERSIONS = 10_000;
@@ -138,7 +138,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
 
   /**
    * The same for a version of another collection: perhaps nothing has changed here since then, so that no event will
-   * tell of it. This waits for one no longer than a list would take.
+   * show it. This waits for one no longer than a list would take.
    */
   catchUpWithOther(version: bigint, timeoutMs: number): Promise<void> {
     return this.catchUp(version, Math.min(Math.max(this.#listMs, LEAST_WAIT_MS), timeoutMs));

@@ -141,7 +141,7 @@ export class Transport {
     }
   }
 
-  /** Returns the answer's body as a stream, for watches: on a connection of its own and without a deadline. */
+  /** Returns the answer's body as a stream, for watches: on its own connection and without a deadline. */
   async stream(request: HttpRequest): Promise<AsyncIterable<Buffer>> {
     await this.#refresh();
     const { statusCode, headers, body } = await this.#measured(request, true, (more) =>

@@ -175,7 +175,7 @@ export class VersionedStore<T extends KubeObject, V> {
     for (const entry of this.#entries.values()) entry.version = NO_VERSION;
   }
 
-  /** Forgets all that is known: it can't be told any more what there is. */
+  /** Forgets all that is known, since it is no longer known what exists. */
   protected forget(): void {
     // First: to those who are told of the rest, what is gone must not look deleted.
     this.distrust();

@@ -12,7 +12,7 @@ import type { Log } from './store/log.ts';
 
 /**
  * Simulates only CDI and the storage, beside a real KubeVirt. Binds every claim of the cluster to a volume that doesn't
- * exist, and therefore throws if the cluster has storage of its own.
+ * exist, and therefore throws if the cluster has its own storage.
  */
 export async function startStorage(
   config: KubeConfig,
@@ -49,7 +49,7 @@ async function refuseRealStorage(client: KubeClient): Promise<void> {
     const [found] = (await ignoreNotFound(client.list(resource)))?.items ?? [];
     if (found === undefined) continue;
     throw new Error(
-      `the cluster at ${client.server} has storage of its own (${resource.kind} ${found.metadata.name}): it can't be simulated there`,
+      `the cluster at ${client.server} has its own storage (${resource.kind} ${found.metadata.name}): it can't be simulated there`,
     );
   }
 }

@@ -47,7 +47,7 @@ export interface TemporalOptions extends Pick<WorkerOptions, 'dataConverter'> {
 
 /**
  * What a process serves under one name: the cluster, or one of its namespaces. Each has task queues, a watch, a cache
- * and a client of its own, so that what is wrong in one namespace holds up no other.
+ * and its own client, so that what is wrong in one namespace holds up no other.
  */
 export class Served {
   /** The only namespace; undefined for the whole cluster. */

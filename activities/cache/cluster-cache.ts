@@ -110,7 +110,7 @@ export class ClusterCache extends FollowedObjects {
     return withoutEnded(this.namedOperations.current('vm', withKnownRole(this.pools, vmView(vm))), Date.now());
   }
 
-  /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */
+  /** Returns a VMI, as the API server has it, with what only other objects show: its node and its migrations. */
   withSurroundings(vmi: VmiView): VmiView {
     return this.#around(this.namedOperations.current('vmi', vmi));
   }
@@ -154,7 +154,7 @@ export class ClusterCache extends FollowedObjects {
 
   /**
    * Makes sure that what is read next is whole, and not older than `minVersions`, and returns the versions that have
-   * been reached. `areOfOthers`: objects of other kinds have these versions, so that perhaps no event will tell of
+   * been reached. `areOfOthers`: objects of other kinds have these versions, so that perhaps no event will show
    * them.
    */
   async catchUp(minVersions: ResourceVersions, areOfOthers = false): Promise<ResourceVersions> {

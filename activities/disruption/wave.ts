@@ -79,7 +79,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   readonly #outcomes: O[] = [];
   readonly #ended = new Set<string>();
   readonly #beganAt = Date.now();
-  /** How many of those in hand only wait. */
+  /** How many items in progress are only waiting. */
   #aside = 0;
   readonly #restores: number;
   #window: number;
@@ -90,7 +90,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #idledMs: number;
   /** When a look last found that nothing was on its way, though it may be; null if the last one found otherwise. */
   #idleAt: number | null = null;
-  /** Whether VMs are waited for that are not on their way, and when there is something to tell of them. */
+  /** Whether VMs are waited for that are not on their way, and when there is news of them. */
   #isOpen = true;
   #turnDueAt = Infinity;
   #hasStarted = false;
@@ -270,7 +270,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     if (this.#method.isNews(outcome)) this.#newsSince ??= Date.now();
   }
 
-  /** When this wave ends, or tells of its outcomes; milliseconds since the epoch. */
+  /** When this wave ends, or reports its outcomes; milliseconds since the epoch. */
   #dueAt(now: number): number {
     const isDone = !this.#isOpen && this.#onTheirWay.size + this.#inHand.size === 0;
     if (isDone || this.#in.cancelRequested.aborted) return now;

@@ -30,7 +30,7 @@ const attempts = new WeakMap<Context, Attempt>();
 export const ensureCurrentAttempt = (): Promise<void> => ensureConfirmed(FRESH_MS);
 
 /**
- * Reports whether the workflow has cancelled this activity: Temporal is asked now, since heartbeats, which tell of it,
+ * Reports whether the workflow has cancelled this activity: Temporal is asked now, since heartbeats, which report it,
  * are throttled. Throws as `ensureCurrentAttempt` does.
  */
 export async function isCancelRequested(): Promise<boolean> {

@@ -98,7 +98,7 @@ const seen = (vm: VmView | null, vmi: VmiView | null): SeenMember => {
   return { uid, resourceVersion, owner: vm === null ? vmi!.standalone?.owner : vm.owner, vm, vmi };
 };
 
-/** Returns what there is to know of a member that was read. */
+/** Returns what is known of a member that was read. */
 export const seenMember = (key: OwnerKey, stored: Stored): SeenMember => ({
   ...(kindOfOwner(key).members.cache === 'vms' ? seen(vmView(stored), null) : seen(null, vmiView(stored))),
   stored,

@@ -29,7 +29,7 @@ export const liveMember = (
 export interface LiveVm {
   stored: Stored<VirtualMachine>;
   vm: VmView;
-  /** Its own, with what only other objects tell of it. */
+  /** Its own, with what only other objects show. */
   vmi: VmiView | undefined;
 }
 

@@ -100,7 +100,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
     },
   };
 
-  /** The numbers that the pool's missing VMs have, as far as a message can tell of them. */
+  /** The numbers that the pool's missing VMs have, as far as a message can list them. */
   function numbersWithoutVm({ metadata: { namespace, name }, spec }: StoredPool, planned: readonly number[]): number[] {
     const upTo = Math.min(spec.replicas, MOST_NUMBERS);
     const numbers = new Set([...planned, ...Array.from({ length: upTo }, (_, index) => index + 1)]);

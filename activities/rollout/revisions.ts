@@ -125,7 +125,7 @@ export class Revisions {
   }
 
   /**
-   * Throws a conflict, "already exists" or "not found" if another worker interferes. `list`: what there is with the
+   * Throws a conflict, "already exists" or "not found" if another worker interferes. `list`: those that exist with the
    * pool's label; what has the name without it is only met, and read, after a try.
    */
   async #makeNewest(

@@ -58,7 +58,7 @@ function setsAmongAll(kind: SetKind, change: ObjectChange, cache: Caches): strin
     case 'VMI replica set': {
       const { before, after } = change;
       if (change.kind !== noun || ownerFingerprint(before) === ownerFingerprint(after)) return [];
-      // The statuses of those whose selectors overlap tell of it.
+      // The statuses of those whose selectors overlap say so.
       const beside = [...cache[list].values()].filter((set) =>
         [before, after].some((one) => one !== undefined && overlaps(one, set)),
       );
@@ -115,7 +115,7 @@ function setsOf(member: Membership | undefined, kind: SetKind, sets: readonly St
 
 /**
  * The sets that have something in common with a VM or VMI, whatever controls it, if it has come, gone, or changed hands
- * or labels: their statuses tell of it.
+ * or labels: their statuses say so.
  */
 function setsInCommon(
   before: Membership | undefined,

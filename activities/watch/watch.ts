@@ -28,7 +28,7 @@ export interface WatchActivityOptions {
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
-  /** Called for each signal that Temporal has accepted; `seconds`: since the change that it tells of, if seen. */
+  /** Called for each signal that Temporal has accepted; `seconds`: since the change that it reports, if seen. */
   onSignalled?: (signal: { kind: Watched['what']; key: string; seconds: number | undefined }) => void;
   /** Called when this worker begins to watch, and when it no longer does. */
   onWatching?: (isWatching: boolean) => void;

@@ -9,7 +9,7 @@ import type { ObjectChange } from '../cache/objects/cache-change.ts';
 import { distinct } from './affected-pools.ts';
 import type { WatchedObjects } from './watched.ts';
 
-/** Operations that have not ended, or are to be deleted after that: each has a workflow of its own. */
+/** Operations that have not ended, or are to be deleted after that: each has its own workflow. */
 export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations'>): WatchedObjects => {
   const isUnsettled = (key: string): boolean => {
     const operation = operations.get(operationOfKey(key));
@@ -26,7 +26,7 @@ export const watchedOperations = ({ operations }: Pick<ClusterCache, 'operations
   };
 };
 
-/** Schedules of operations: each has a workflow of its own as long as it exists. */
+/** Schedules of operations: each has its own workflow as long as it exists. */
 export const watchedSchedules = ({ schedules }: Pick<ClusterCache, 'schedules'>): WatchedObjects => {
   const scheduleOf = (key: string): StoredSchedule | undefined => {
     const schedule = schedules.get(key.slice(0, key.lastIndexOf('/')));

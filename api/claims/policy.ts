@@ -12,9 +12,8 @@ export const CLAIM_VERB = 'claim';
 const { group, plural } = VirtualMachinePools;
 
 /**
- * The policy by which the API server lets only users with the right to just that leave a namespace to workers of its
- * own, or take it back: users with the role `edit` may write Leases. When a namespace is deleted, its claim goes with
- * it.
+ * The policy by which the API server lets only users with the right to just that leave a namespace to its own
+ * workers, or take it back: users with the role `edit` may write Leases. When a namespace is deleted, so is its claim.
  */
 export const CLAIMS_POLICY = admissionPolicy({
   name: `claims.${GROUP}`,

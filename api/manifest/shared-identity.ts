@@ -75,7 +75,7 @@ function ofSpec({ spec }: SharedTemplate): Own[] {
 
 function ofDevices({ spec }: SharedTemplate): Own[] {
   const devices = objectOf(objectOf(spec['domain'])['devices']);
-  const one = 'each takes one of its own, and those beyond what the nodes have wait';
+  const one = 'each takes another one, and those beyond what the nodes have wait';
   const devicesOf = (kind: string): Own[] =>
     listOf(devices[kind]).flatMap(({ deviceName }, index) =>
       typeof deviceName === 'string'
@@ -119,9 +119,7 @@ function ofHostDisks({ spec }: SharedTemplate): Own[] {
     const isShared = disks.some((disk) => disk['name'] === name && disk['shareable'] === true);
     if (typeof path !== 'string' || isShared) return [];
     const what = `the file ${path} of the node that they run on`;
-    return [
-      { path: `spec.volumes[${index}].hostDisk`, what, advice: 'a DataVolumeTemplate gives each a disk of its own' },
-    ];
+    return [{ path: `spec.volumes[${index}].hostDisk`, what, advice: 'a DataVolumeTemplate gives each its own disk' }];
   });
 }
 

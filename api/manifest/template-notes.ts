@@ -61,7 +61,7 @@ function rebootNotes({ spec: { running, runStrategy, template } }: VmTemplate): 
       ];
 }
 
-/** A DataSource names another image whenever it is updated, as DataImportCrons do: no revision tells of that. */
+/** A DataSource names another image whenever it is updated, as DataImportCrons do: no revision shows that. */
 function movingSource({ spec }: Json, index: number): string[] {
   const source = isObject(spec) ? spec['sourceRef'] : undefined;
   if (!isObject(source)) return [];

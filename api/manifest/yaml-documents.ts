@@ -157,7 +157,7 @@ function formatSyntax(error: YAMLError, document: Document.Parsed): string {
   }
   if (/call stack/i.test(error.message)) return TOO_DEEP;
   if (error.message.endsWith('at node end'))
-    return 'more follows what ends before this: write --- on a line of its own between two objects';
+    return 'more follows what ends before this: write --- on its own line between two objects';
   return `invalid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
 }
 

@@ -41,7 +41,7 @@ async function vmsToChange(
   if (args.length > 0 && selector !== undefined) throw new UsageError('give names or -l, not both');
   if (args.length > 0 && allNamespaces) throw new UsageError('give names or -A, not both');
   if (args.length > 0) return readNamed(await session.kube(), await session.namespace(), vmNamesOf(args));
-  if (selector === undefined) throw new UsageError('which VMs? Give their names or -l');
+  if (selector === undefined) throw new UsageError('specify VMs by name or with -l');
   return readVms(await session.kube(), await scopeOf(session, { allNamespaces, selector }));
 }
 

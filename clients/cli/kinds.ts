@@ -18,7 +18,7 @@ export interface Kind {
   noun: string;
 }
 
-/** A kind of object that a workflow of its own keeps at a number of members. */
+/** A kind of object, each kept at a number of members by its own workflow. */
 export interface OwnerKind extends Kind, AnyOwnerKind {
   resource: Resource;
   noun: AnyOwnerKind['noun'];

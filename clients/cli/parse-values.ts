@@ -69,7 +69,7 @@ export function parseFlag<T>(flag: string, value: string, parse: (value: string)
   }
 }
 
-/** Throws `UsageError` for a selector that the API server would refuse in words of its own. Accepts `undefined`. */
+/** Throws `UsageError` for a selector that the API server would refuse in other words. Accepts `undefined`. */
 export async function checkSelector(selector: string | undefined): Promise<void> {
   if (selector === undefined) return;
   const { checkLabelSelector } = await import('./label-selector.ts');

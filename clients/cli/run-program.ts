@@ -22,7 +22,7 @@ export const withPlainErrors = (command: Command): Command =>
     })
     .exitOverride();
 
-/** Runs one command line in a process of its own, and sets its exit code: 0, 1 for a failure, 2 for wrong usage. */
+/** Runs one command line in its own process, and sets its exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {
   // A reader such as `head` has seen enough: exit as a program does that SIGPIPE ends.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -75,7 +75,7 @@ function withArgument(command: Command, sentence: string): string {
 const withValues = (text: string): string =>
   Object.entries(VALUES).reduce((shown, [flags, term]) => shown.replace(flags, term), text);
 
-/** Joins commander's message and its suggestion, which is on a line of its own, into one sentence. */
+/** Joins commander's message and its suggestion, which is on its own line, into one sentence. */
 const oneSentence = (text: string): string =>
   withValues(text)
     .trim()

@@ -12,7 +12,7 @@ export class Command extends Commander {
     return this.addHelpText('after', examples(...pairs));
   }
 
-  /** Loads what the command does with these flags, and does it in a session of its own. */
+  /** Loads what the command does with these flags, and does it in its own session. */
   does<Flags>(load: (flags: Flags) => Promise<Work<Flags>>): this {
     return this.action((...given: unknown[]) => {
       const args = given
@@ -28,7 +28,7 @@ export class Command extends Commander {
   }
 
   /**
-   * Adds commands below this one; the one of the name `alone` is meant if none is named. Without examples of its own,
+   * Adds commands below this one; the one of the name `alone` is meant if none is named. Without own examples,
    * this one shows the first of each.
    */
   commandsBelow(commands: Command[], alone?: string): this {

@@ -9,7 +9,7 @@ import { printNote, print } from '../cli/print.ts';
 import { failedStart, type StarterMessage, type DevOptions, stateOf } from './starter.ts';
 
 /**
- * Starts `drover dev` again in a session of its own, and resolves when that is ready. Throws `Failure` with the reason
+ * Starts `drover dev` again in its own session, and resolves when that is ready. Throws `Failure` with the reason
  * if it fails.
  */
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {

@@ -36,7 +36,7 @@ const AT_ONCE = 16;
 
 /**
  * Asks the API server whether the workers' ServiceAccount has each right that a worker uses. `within`: the namespace,
- * if it is left to workers of its own; undefined for those of the whole cluster.
+ * if it is left to its own workers; undefined for those of the whole cluster.
  */
 export async function lookAtWorkerRights(
   kube: KubeClient,

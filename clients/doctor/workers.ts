@@ -41,7 +41,7 @@ export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promi
   const { items } = await kube.list<Claim>(Leases, { fieldSelector: `metadata.name=${CLAIM_NAME}`, ...call() });
   const delegated = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
   if (delegated.length === 0)
-    return ok(`no namespace has workers of its own: the workers of ${cluster} serve all namespaces`);
+    return ok(`no namespace has its own workers: the workers of ${cluster} serve all namespaces`);
   const named = delegated.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
   return ok(`these namespaces are left to workers of their own: ${named.toSorted().join(', ')}`);
 }

@@ -24,7 +24,7 @@ export function healLines(view: HealView, now: number): string[] {
 /** The state of healing, who paused it, and which unhealthy VMs wait. */
 export function stateLines(view: HealView, now: number): string[] {
   const { phase, notReplaced, notListed, paused, suspended } = view;
-  // A user's pause has a line of its own, which says since when.
+  // A user's pause has its own line, which says since when.
   const isReported = suspended === null || (suspended.reason === 'PausedByUser' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${formatPhase(view)}`,

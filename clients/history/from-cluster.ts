@@ -51,8 +51,8 @@ const eventsIn = async (kube: KubeClient, namespace: string): Promise<Stored<Cor
 const INSTANCE_LENGTH = 128;
 
 /**
- * Returns what the Events on VMs tell of a run, the oldest first; `namespace` undefined: in all namespaces. Names VMs
- * by `namespace/name`, as runs do.
+ * Returns the acts of a run that Events on VMs show, the oldest first; `namespace` undefined: in all namespaces. Names
+ * VMs by `namespace/name`, as runs do.
  */
 export async function actsOfRunInCluster(
   kube: KubeClient,

@@ -52,7 +52,7 @@ export const releasePool: Work<HandoverOptions> = async (session, options, ...ar
   print(`${labelOf(KubeVirtPools, key.name)} has ${count}`);
 };
 
-/** Says what KubeVirt's pool will lack, and has the API server judge it in a dry run of its own. */
+/** Says what KubeVirt's pool will lack, and has the API server judge it in its own dry run. */
 async function preview(kube: KubeClient, resource: Resource, droverPool: Stored<Pool>, dryRun: DryRun): Promise<void> {
   const { namespace, name } = droverPool.metadata;
   const { spec, notes } = toKubeVirtPool(name, droverPool.spec);

@@ -34,8 +34,7 @@ const KubeVirtPoolKind: Kind = {
 /** Returns the resource in the version that this KubeVirt prefers. Throws `Failure` if it has no pools. */
 export async function kubeVirtPoolsOf(kube: KubeClient): Promise<Resource> {
   const resource = await kubeVirtPools(kube);
-  if (resource === undefined)
-    throw new Failure(`the cluster's KubeVirt has no pools of its own (${KubeVirtPools.group})`);
+  if (resource === undefined) throw new Failure(`the cluster's KubeVirt has no pools (${KubeVirtPools.group})`);
   return resource;
 }
 

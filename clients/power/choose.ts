@@ -112,7 +112,7 @@ export function checkedOwner(action: PowerAction, names: string[], choice: Choic
   const other = flag ?? (allNamespaces === true ? '-A' : undefined);
   if (names.length > 0 && other !== undefined) throw new UsageError(`give names or ${other}, not both`);
   if (names.length === 0 && flag === undefined) {
-    throw new UsageError(`which VMs? Give their names, --pool, --owner or -l${OR_ALL[action] ?? ''}`);
+    throw new UsageError(`specify VMs by name, --pool, --owner or -l${OR_ALL[action] ?? ''}`);
   }
   return ownerOf({ pool, owner, allNamespaces }, VM_OWNERS);
 }

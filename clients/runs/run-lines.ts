@@ -30,7 +30,7 @@ export interface Shown {
 
 const STYLES: Partial<Record<ReportLine['tone'], Style>> = { warning: 'yellow', failure: 'red' };
 
-/** Describes how it stands in a few lines: its name and numbers, and what there is to say of it. */
+/** Describes how it stands in a few lines: its name, its numbers, and what holds it up or has failed. */
 export function runLines(name: string, shown: Shown, now: Now): string[] {
   const { outline, sentence } = shown;
   const { done, of } = outline.numbers ?? { done: 0, of: 1 };

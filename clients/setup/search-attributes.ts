@@ -30,7 +30,7 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<Searc
     if (known[name] === undefined || known[name] === wanted) return known[name] === undefined;
     throw new Failure(
       `search attribute ${name} is in Temporal's namespace ${temporal.namespace} with another type than ${type}: ` +
-        'rename it with `temporal operator search-attribute rename`, or give drover a namespace of its own',
+        'rename it with `temporal operator search-attribute rename`, or give drover its own namespace',
     );
   });
 }
@@ -80,7 +80,7 @@ async function limitReached(temporal: Temporal, missing: SearchAttribute[], caus
   return new Failure(
     `Temporal's namespace ${temporal.namespace} has no room for drover's search attributes, and none was registered: ` +
       `it has ${there} of type ${typeName} and room for ${Math.max(Number(most) - there, 0)} more, and drover needs ` +
-      `${needed.length}: give drover a namespace of its own, by \`temporal operator namespace create --namespace drover\` ` +
+      `${needed.length}: give drover its own namespace, by \`temporal operator namespace create --namespace drover\` ` +
       'and --temporal-namespace drover',
     { cause },
   );

@@ -19,7 +19,7 @@ export interface Edit {
 /** What a change does to one object; `lacks`: which item of a list it names that the object does not have. */
 type Edits = { edits: Edit[] } | { lacks: string };
 
-/** KubeVirt's lists of what a VM has, each item by a name of its own. */
+/** KubeVirt's lists whose items have a unique name. */
 const BY_NAME = new Set([
   'dataVolumeTemplates',
   'disks',

@@ -18,7 +18,7 @@ export type Contents =
 /** Whether VMIs run with older content than there is. */
 export interface OlderContent {
   /**
-   * Returns the newest change that the VMI has started before; null if it has what there is, or the pool doesn't ask.
+   * Returns the newest change that the VMI has started before; null if it is up to date, or the pool hasn't opted in.
    */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** What is known beyond what the API server tells. */

@@ -33,8 +33,8 @@ export interface DiskConflict {
 }
 
 /**
- * Returns why a VM may not have the disk of this name, since KubeVirt would use it whosever it is; null if the disk
- * does not exist yet, is the VM's own, or was kept for it, and nothing else uses it.
+ * Returns why a VM may not have the disk of this name, because KubeVirt would use it regardless of its owner; null if
+ * the disk does not exist yet, is the VM's own, or was kept for it, and nothing else uses it.
  */
 export function whyDiskIsHeld(input: HolderInput): DiskConflict | null {
   const { name, vm, dataVolume, claim, users } = input;

@@ -15,7 +15,7 @@ type Reuse =
   | { reuse: 'none' }
   /** The VM starts at the revision of the disks, and the rollout continues from there. */
   | { reuse: 'as-they-are'; revision: string }
-  /** The template of that revision is not kept: the VM starts with the templates of its own disks in the newest one. */
+  /** The template of that revision is not kept: the VM's disks have the templates of the newest one. */
   | { reuse: 'own-templates' }
   /** The pool no longer keeps any: the VM waits until these are deleted. */
   | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] };

@@ -13,7 +13,7 @@ interface DiskOfVm {
 }
 
 /**
- * Returns by what the disk with this claim is known that a VM leaves behind. A restore gives disks names of its own,
+ * Returns by what the disk with this claim is known that a VM leaves behind. A restore gives disks new names,
  * such as `restore-<uid>-<volume>` or `<vm>-<volume>` (KubeVirt's `restoreVolumeName`), and so does who moves them to
  * other storage: then the volume alone tells which disk of the template it stands for.
  */

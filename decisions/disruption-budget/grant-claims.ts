@@ -19,7 +19,7 @@ export interface ClaimRequest {
 interface Claimed {
   /** The claims to write to the pool's status: existing and newly granted ones. */
   claims: DisruptedVm[];
-  /** Null if an ask is granted; otherwise why it is not. */
+  /** Null if a request is granted; otherwise why it is not. */
   answers: (string | null)[];
 }
 

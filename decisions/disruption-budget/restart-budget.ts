@@ -48,7 +48,7 @@ interface RunBudgetInput {
 }
 
 /**
- * How many more VMs a run may act on: of its own limit, and of the budgets of the pools that own them. Every VM in
+ * How many more VMs a run may act on: by its own limit, and by the budgets of the pools that own them. Every VM in
  * progress counts. In a restart, so does every counted VM that should run and isn't ready, whatever the cause; a VM
  * without service costs nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for as
  * long as it stands by.

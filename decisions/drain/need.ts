@@ -144,7 +144,7 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
   return { need: 'underway', message, until: earlier(Number.isFinite(deadline) ? deadline : null, shouldBeginBy(vmi)) };
 }
 
-/** Reasons that a drain has rules of its own for: a VM that a user has paused may migrate. */
+/** Reasons for which a drain has its own rules: a VM that a user has paused may migrate. */
 const OWN_RULES: ReadonlySet<Reason['kind']> = new Set(['Paused', 'Evacuates', 'Migrates']);
 /** Reasons that only a user takes away. */
 const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecovery']);

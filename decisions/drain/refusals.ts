@@ -1,6 +1,6 @@
 import { doubling } from '../lib/backoff.ts';
 
-/** An act that was refused, so that nothing in the cluster tells of it. */
+/** An act that was refused, so that nothing in the cluster shows it. */
 export interface RefusedEvacuation {
   vm: string;
   /** Of the VMI. */

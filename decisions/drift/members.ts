@@ -19,8 +19,8 @@ const known = new WeakMap<VmView, readonly DriftedField[]>();
 const NONE: readonly DriftedField[] = [];
 
 /**
- * Returns how a VM differs from the template of its own revision; empty if that is no longer kept, or if they can't be
- * compared.
+ * Returns how a VM differs from the template of the revision that it has; empty if that is no longer kept, or if they
+ * can't be compared.
  */
 export function driftOfMember(pool: StoredPool, vm: VmView, templateOf: TemplateOf): readonly DriftedField[] {
   const found = known.get(vm);

@@ -3,7 +3,7 @@ import { timeOf } from '../lib/time.ts';
 import { NO_OPERATIONS, type Operation, type OperationKind } from '../views/operation.ts';
 import { internOrNull } from './intern.ts';
 
-/** The fields of a VirtualMachine's status that tell of operations on it. */
+/** The fields of a VirtualMachine's status about operations on it. */
 export interface VmOperationFields {
   conditions?: Condition[];
   snapshotInProgress?: string;
@@ -12,7 +12,7 @@ export interface VmOperationFields {
   volumeRequests?: { addVolumeOptions?: { name?: string }; removeVolumeOptions?: { name?: string } }[];
 }
 
-/** The fields of a VirtualMachineInstance's status that tell of operations on it. */
+/** The fields of a VirtualMachineInstance's status about operations on it. */
 export interface VmiOperationFields {
   conditions?: Condition[];
   changedBlockTracking?: {

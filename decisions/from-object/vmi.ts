@@ -229,7 +229,7 @@ const NOTHING: VmiView['plugged'] = { interfaces: [], volumes: [] };
 
 /**
  * virt-handler tells which interfaces the guest has, by its domain, and virt-controller how far a volume is that is
- * plugged in. Until they tell of any, a VMI has what it was started with.
+ * plugged in. Until they report any, a VMI has what it was started with.
  */
 function pluggedOf({ spec, status }: VirtualMachineInstance): VmiView['plugged'] {
   const nics = status?.interfaces

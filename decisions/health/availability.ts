@@ -54,7 +54,7 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
  */
 const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping' && state !== 'Stopped';
 
-/** The cached VMI has ended, and the VM's own status is newer than it: that tells of the VMI after it. */
+/** The cached VMI has ended, and the VM's own status is newer than it: that is about the VMI after it. */
 const hasNext = ({ state }: VmView, ended: VmiView): boolean =>
   ended.deleting && (state === 'Starting' || state === 'Running');
 

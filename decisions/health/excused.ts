@@ -39,7 +39,7 @@ export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | nul
 
 /**
  * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault
- * of its own.
+ * of the VM.
  */
 export const isExcused = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isNodeUnknown(vm, vmi) || waitsForItsSurroundings(vm) || isExempt(vm, vmi);

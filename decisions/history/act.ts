@@ -32,7 +32,7 @@ export type BegunAct = Pick<Act, 'action' | 'vms'> &
 
 export type ActEnd = Pick<Act, 'end'> & { message?: string | null | undefined };
 
-/** Which acts in progress are meant: all of these of which nothing is said. */
+/** Which acts in progress are meant: all that match the fields that are given. */
 export interface OpenActs {
   workflow?: string;
   action?: string;

@@ -26,7 +26,7 @@ const MAPS = new Set(['annotations', 'labels', 'limits', 'matchLabels', 'nodeSel
 
 /**
  * Fields that KubeVirt replaces by what follows from them: the instance type and the preference by their content, if
- * the cluster is configured so, and what a volume tells of them by their names.
+ * the cluster is configured so, and the volumes that refer to them by their names.
  */
 const RESOLVED = new Set(['inferFromVolume', 'inferFromVolumeFailurePolicy', 'instancetype', 'preference']);
 

@@ -8,6 +8,6 @@ export interface OwnerEvent {
   /** What drover was doing. */
   action: string;
   note: string;
-  /** The request of a user that it tells of, for `drover history`, and what that is about, such as `rollout`. */
+  /** The request of a user that it reports, for `drover history`, and what that is about, such as `rollout`. */
   request?: HandledRequest & { what: string };
 }

@@ -181,7 +181,7 @@ export function failedStarts(
 const MESSAGE_LENGTH = 4_096;
 const SENTENCE_LENGTH = 1_024;
 
-/** `ReplicaFailure`: has the reason of the most important failure, and tells of all. There only while one stands. */
+/** `ReplicaFailure`: has the reason of the most important failure, and names all. There only while one stands. */
 export const replicaFailure = (failures: readonly Failure[]): Condition[] =>
   failureCondition(
     'ReplicaFailure',

@@ -1,7 +1,7 @@
 import type { ConditionReason } from '../../api/reasons.ts';
 
 /**
- * Housekeeping, each kind in a lane of its own, so that none waits for another that is refused again and again; and as
+ * Housekeeping, each kind in its own lane, so that none waits for another that is refused again and again; and as
  * which failure it counts if it is. What keeps an owner from what its spec says comes first.
  */
 export const HOUSEKEEPING = {

@@ -10,7 +10,7 @@ const ASIDE_MS = { least: 30_000, most: 90_000 };
 
 /**
  * What the workflow of a pool knows of others that write the pool's status, as plain data: by mistake, two
- * installations of drover serve one cluster, each with a Temporal of its own. Times are milliseconds since the epoch.
+ * installations of drover serve one cluster, each with its own Temporal. Times are milliseconds since the epoch.
  */
 export interface Contention {
   /** When their last statuses overruled what the workflow knew. */

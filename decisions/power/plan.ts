@@ -16,7 +16,7 @@ import { powerNeed } from './need.ts';
 import type { VmInProgress } from './outcome.ts';
 import { isAboutVmi } from './target.ts';
 
-/** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
+/** How many full budgets are reported: each of thousands of VMs may belong to another pool. */
 const MAX_FULL_BUDGETS = 40;
 
 export interface PowerPlanInput {

@@ -9,7 +9,7 @@ const STEP = 8_868_112;
 
 /**
  * Yields the names of a set's VMs in the order in which they are given: `web-7hk2p`, `web-q4x9d`, … They look like
- * names that Kubernetes generates, but each set has a sequence of its own, and a VM gets the first free name. So a
+ * names that Kubernetes generates, but each set has its own sequence, and a VM gets the first free name. So a
  * create that is repeated, by any worker, meets the name that the first one used: the API server itself refuses a VM
  * too many.
  */

@@ -17,7 +17,7 @@ export interface Candidate extends Omit<Extract<UpdateNeed, { need: 'act' }>, 'n
   vm: VmView;
   /** Taking it makes no VM unavailable that is not so already. */
   down: boolean;
-  /** The last batch that took it gave it back for a reason of its own: others come first. */
+  /** The last batch that took it gave it back for a reason of this VM's: others come first. */
   wasDeferred: boolean;
 }
 

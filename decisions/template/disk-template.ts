@@ -68,7 +68,7 @@ export function isSameDisk(a: DiskTemplate, b: DiskTemplate): boolean {
   return isSameSize && diskIdentity(a) === diskIdentity(b);
 }
 
-/** True if the second size is greater; a disk without a size of its own accepts any. */
+/** True if the second size is greater; a disk without a size accepts any. */
 export function isLarger(from: string | null, to: string | null): boolean {
   if (to === null) return false;
   return from === null || (parseQuantity(to) ?? 0n) > (parseQuantity(from) ?? 0n);

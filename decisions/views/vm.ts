@@ -130,7 +130,7 @@ export interface VmView extends Protections {
   generationObserved: boolean;
   /** The generation of its spec. */
   generation: number;
-  /** What its status tells of operations on it, without operations that the cluster no longer knows. */
+  /** KubeVirt's operations on it by its status, without those that the cluster no longer knows. */
   operations: readonly Operation[];
 }
 

@@ -48,14 +48,14 @@ export interface VmiView {
   podRevision: string | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
-  /** What its status tells of operations on it, without operations that the cluster no longer knows. */
+  /** KubeVirt's operations on it by its status, without those that the cluster no longer knows. */
   operations: readonly Operation[];
   /**
    * The migration of it that has not ended, of any client; null if there is none. Known from migrations: what a VMI
    * says about one may stay forever (`migrationState`).
    */
   migration: Omit<MigrationInFlight, 'namespace' | 'vmiName'> | null;
-  /** When its last migration ended, in milliseconds since the epoch; null if KubeVirt tells of none. */
+  /** When its last migration ended, in milliseconds since the epoch; null if KubeVirt reports none. */
   migratedAt: number | null;
   migratable: boolean;
   /** KubeVirt's own words for why it can't be migrated; null if it can be, or KubeVirt gives none. */

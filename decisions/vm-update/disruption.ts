@@ -104,7 +104,7 @@ export function isAppliedAtOnce(before: PoolTemplate, after: PoolTemplate): bool
   return interfaces.size + volumes.size > 0 || copies;
 }
 
-/** Reports whether the volumes that have a claim are the same, and so are the disks that a VM has of its own. */
+/** Reports whether the volumes that have a claim are the same, and so are the VM's own disks. */
 export const hasSameClaims = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [from, to]
     .map(normalForm)

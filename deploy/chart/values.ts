@@ -43,7 +43,7 @@ export const Values = z.strictObject({
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
     .default('default')
-    .describe("drover's name for the cluster: one of its own in each Temporal"),
+    .describe("drover's name for the cluster: unique in each Temporal"),
   namespaces: z
     .array(z.string().regex(NAMESPACE))
     .default([])

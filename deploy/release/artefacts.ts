@@ -21,7 +21,7 @@ export type Outcome = string | { skipped: string };
 
 const skipped = (message: string): Outcome => ({ skipped: message });
 
-/** The npm package and the chart have one name: each has a folder of its own, which is made. */
+/** The npm package and the chart have one name, so each gets its own folder, which is made. */
 function folderFor(out: string, kind: 'npm' | 'charts'): string {
   const folder = join(out, kind);
   mkdirSync(folder);

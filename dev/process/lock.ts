@@ -47,7 +47,7 @@ function releaseLock(file: string, token: string): void {
 }
 
 /**
- * Removes a dead process's lock, under a lock of its own. Otherwise, of two processes doing so, the second could remove
+ * Removes a dead process's lock, under its own lock. Otherwise, of two processes doing so, the second could remove
  * the first's new lock.
  */
 function bury(file: string, deadToken: string): void {

@@ -18,7 +18,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { startChromium } from '../../test/clients/dashboard/page/fixture/chromium.ts';
 import { byApproval } from '../../test/clients/rollout/pools.ts';
 
-/** Makes the pictures of the dashboard from a stack of its own: `node docs/images/make.ts`. It takes some minutes. */
+/** Makes the pictures of the dashboard from its own stack: `node docs/images/make.ts`. It takes some minutes. */
 const TIMEOUT_MS = 300_000;
 const SIZE = { width: 1280, height: 860 };
 

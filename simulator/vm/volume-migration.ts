@@ -27,7 +27,7 @@ export const startsUnrecovered = (vm: VirtualMachine): boolean =>
 type VolumeStatus = Pick<VirtualMachineStatus, 'conditions' | 'volumeUpdateState'>;
 
 /**
- * Returns what a pass changes of a VM's conditions, and of what its status tells of its volumes' migration. A VM that
+ * Returns what a pass changes of a VM's conditions, and of its volumes' migration in its status. A VM that
  * names all its old claims again has recovered.
  */
 export function withVolumeMigration(

@@ -191,8 +191,8 @@ test.each(sample(['SIGTERM', 'SIGHUP'] as const))(
 
 test.each([
   [['--temporal-port', '0'], 'Give a port, from 1 to 65535.'],
-  [['--kubeconfig', 'x'], 'drover dev starts servers of its own: leave out --kubeconfig'],
-  [['--address', 'x:1'], 'drover dev starts servers of its own: leave out --address'],
+  [['--kubeconfig', 'x'], 'drover dev starts its own servers: leave out --kubeconfig'],
+  [['--address', 'x:1'], 'drover dev starts its own servers: leave out --address'],
 ])('wrong usage %j is refused before anything is started', async (args, sentence) => {
   const state = stateFolder();
   expect(await droverHere(['dev', '--state', state, ...args])).toMatchObject({

@@ -56,7 +56,7 @@ describe('a fault of a kubeconfig is reported in one sentence with its name', ()
     [
       'no current context',
       kubeconfig({ 'current-context': '' }),
-      'kubeconfig FILE has no current context; give --context with one of its own: x',
+      'kubeconfig FILE has no current context; give --context with one that it has: x',
     ],
     [
       'a current context that is none',

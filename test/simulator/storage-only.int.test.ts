@@ -71,5 +71,5 @@ test('storage alone refuses a cluster that has storage of its own', async () => 
   const told = await run(process.execPath, [main, '--only', 'storage'], { env }).catch(
     (error: { stderr: string }) => error,
   );
-  expect(told.stderr).toMatch(/has storage of its own \(StorageClass fast\): it can't be simulated there/);
+  expect(told.stderr).toMatch(/has its own storage \(StorageClass fast\): it can't be simulated there/);
 });

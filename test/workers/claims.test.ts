@@ -11,7 +11,7 @@ test('a worker of the cluster writes nothing in a namespace that is left, whatev
   const cache = { isDelegated: (namespace: string) => namespace === 'shop' };
   const write = (namespace: string, subresource?: string) => () =>
     refuseDelegated(cache, pathOf(VirtualMachines, namespace, 'web-1', subresource));
-  expect(write('shop')).toThrow('namespace shop is left to drover workers of its own');
+  expect(write('shop')).toThrow('namespace shop is left to its own drover workers');
   expect(write('shop', 'status')).toThrow('namespace shop is left');
   expect(() =>
     refuseDelegated(cache, `/apis/subresources.kubevirt.io/v1/namespaces/shop/virtualmachines/a/stop`),
@@ -79,7 +79,7 @@ test.each([
 test.each([
   ['is deleted', { uid: undefined }, 'there is no namespace shop'],
   ['is deleted and made again', { uid: 'second' }, 'namespace shop was deleted, and another one of its name was made'],
-  ['is given back', { of: undefined }, 'namespace shop is left to no workers of its own'],
+  ['is given back', { of: undefined }, 'namespace shop is not left to its own workers'],
   ['is given to others', { of: 'bank' }, 'namespace shop is left to the workers bank'],
   ['is watched for another cluster', { watched: 'other' }, "can't be called"],
 ])('a namespace that %s is no longer served', async (_is, now: Shop, why) => {

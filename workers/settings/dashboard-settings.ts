@@ -67,7 +67,7 @@ export const DASHBOARD_SETTINGS = {
     like: HEADER,
   },
   'dashboard.groupSeparator': {
-    what: 'what stands between groups: a comma, a semicolon, a bar, or `none` if each has a line of its own',
+    what: 'what stands between groups: a comma, a semicolon, a bar, or `none` if each is on its own line',
     variable: 'DROVER_DASHBOARD_GROUP_SEPARATOR',
     flag: '--group-separator',
     value: ',',

@@ -101,7 +101,7 @@ async function ensureClaimed(kube: Pick<KubeClient, 'get'>, namespace: string, c
   const these = `these are the workers ${cluster}`;
   throw new NotServed(
     holder === undefined
-      ? `namespace ${namespace} is left to no workers of its own, and ${these}: \`drover setup --only-namespace ${namespace}\` leaves it to them`
+      ? `namespace ${namespace} is not left to its own workers, and ${these}: \`drover setup --only-namespace ${namespace}\` leaves it to them`
       : `namespace ${namespace} is left to the workers ${holder} by its Lease ${CLAIM_NAME}, and ${these}`,
   );
 }

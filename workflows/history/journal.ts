@@ -80,7 +80,7 @@ export class Journal {
     this.#acts = endActs(this.#acts, which, how, now());
   }
 
-  /** As `end`, for VMs of which each has an end of its own. */
+  /** As `end`, for VMs that ended each in its own way. */
   endEach(which: Omit<OpenActs, 'vms'>, outcomes: readonly ({ vm: string } & ActEnd)[]): void {
     for (const alike of Map.groupBy(outcomes, ({ end, message }) => `${end} ${message}`).values())
       this.end({ ...which, vms: alike.map(({ vm }) => vm) }, alike[0]!);

@@ -141,7 +141,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected onPlanned(_planned: P): void {}
   /** Called for each plan, after its steps have begun. */
   protected announce(_planned: P): void {}
-  /** Whether a change of the number of VMs has a record of its own. */
+  /** Whether a change of the number of VMs is recorded otherwise. */
   protected hasOwnRecord(_planned: P): boolean {
     return false;
   }

@@ -16,7 +16,7 @@ const { writeStatus } = proxyActivities<PoolActivities>(MANY_WRITES);
 
 /** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;
-/** Of a workflow whose knowledge the pool does not bear out: every status overrules it. */
+/** The pool contradicts this workflow's state, so any status takes precedence. */
 export const KNOWS_NOTHING = -1;
 
 export interface StatusWriterOptions {

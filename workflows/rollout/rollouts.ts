@@ -144,7 +144,7 @@ export class Rollouts {
     return { ...this.state, signals: this.#signals.received };
   }
 
-  /** Starts a batch as a workflow of its own, which outlives this run. */
+  /** Starts a batch as its own workflow, which outlives this run. */
   begin(key: PoolKey, { batch: planned, reason, ...rest }: PlannedBatch, minVersions: ResourceVersions): void {
     const { ref, inProgress, onChange, onProblem } = this.#options;
     this.#pool = key.uid;

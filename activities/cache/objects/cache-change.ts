@@ -27,7 +27,7 @@ export type OwnerChange =
 /** What a worker's cache tells its listeners. */
 export type CacheChange =
   | ObjectChange
-  /** A namespace is left to workers of its own, or no longer is. */
+  /** A namespace is left to its own workers, or no longer is. */
   | { kind: 'claim'; namespace: string };
 
 /** What is told of objects that pools, sets and operations go by. */

@@ -14,7 +14,7 @@ export class DiskUsers {
   /** By `<namespace>/<claim>`, and there by kind and name. */
   readonly #byDisk = new Map<string, Map<string, DiskUser>>();
 
-  /** Returns VMs before VMIs, in whatever order their watches told of them: what is said of a disk stays the same. */
+  /** Returns VMs before VMIs regardless of the order of their watches, so that messages about a disk are stable. */
   of(namespace: string, disk: string): DiskUser[] {
     const users = [...(this.#byDisk.get(`${namespace}/${disk}`)?.values() ?? [])];
     return users.toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name));

@@ -94,7 +94,7 @@ function ownServersOnly(globals: Globals): Globals {
     ['--context', globals.context],
     ['--address', globals.address],
   ]) {
-    if (value !== undefined) throw new UsageError(`drover dev starts servers of its own: leave out ${flag}`);
+    if (value !== undefined) throw new UsageError(`drover dev starts its own servers: leave out ${flag}`);
   }
   return globals;
 }

@@ -24,7 +24,7 @@ interface ReadHistory {
 }
 
 /**
- * What drover did, from Temporal or else by what the cluster keeps of it, and what others tell of the objects of this
+ * What drover did, from Temporal or else from what the cluster keeps, and what others report of the objects of this
  * name; the newest first. `kept`: what was read from Temporal a moment ago.
  */
 export async function readHistory(
@@ -57,7 +57,7 @@ async function recordOf(session: Session, subject: Subject): Promise<Read<Act>> 
   return { lines, notes };
 }
 
-/** What an object tells of its beginning itself: Events are gone after an hour. */
+/** When the object was created, by the object itself: Events are gone after an hour. */
 export const creationOf = (what: string, { creationTimestamp: at }: Stored['metadata']): HistoryEntry => ({
   at,
   by: 'Kubernetes',

@@ -138,7 +138,7 @@ function whyStopped(vm: VmView, vmi: VmiView | null): string {
   }
 }
 
-/** What the pool's status tells of the VM: of one that is ready, nothing that is over. */
+/** What the pool's status says about the VM: if it is ready, nothing that is over. */
 function whyInPool(pool: Stored<Pool>, vm: string, { isReady, now }: { isReady: boolean; now: number }): string[] {
   const view = healView(pool);
   const isListed = [...view.cycles, ...(isReady ? [] : view.finished)].some((one) => one.vm === vm);

@@ -78,7 +78,7 @@ export const unfilledDisks = (disks: readonly ReadDisk[]): string[] =>
     filling === null ? [] : [`its disk ${claim} is not filled: its DataVolume is ${filling}`],
   );
 
-/** Such as `ImportInProgress 12.0%`; null if it is filled, or nothing tells of it. */
+/** Such as `ImportInProgress 12.0%`; null if it is filled, or its progress is not known. */
 function fillingOf(source: DataVolume | undefined): string | null {
   const { phase, progress = '', conditions = [] } = source?.status ?? {};
   if (phase === undefined || phase === '' || phase === 'Succeeded') return null;

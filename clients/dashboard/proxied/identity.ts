@@ -7,7 +7,7 @@ export interface IdentityHeaders {
   user: string;
   /** Name of the header with the groups; undefined: users have none. */
   groups: string | undefined;
-  /** What stands between groups on one line; '' if each has a line of its own. */
+  /** What stands between groups on one line; '' if each is on its own line. */
   groupSeparator: string;
   /** What comes before each name, as in the API server's own `--oidc-username-prefix` and `--oidc-groups-prefix`. */
   userPrefix: string;

@@ -119,7 +119,7 @@ export class Stream {
     const client: Client = { response, queue: [], queued: 0, most: MOST_QUEUED, isFull: false, needsSnapshot: false };
     this.#clients.add(client);
     this.#endInTime(response);
-    // The socket tells of its end here, however it came.
+    // The socket reports its end here, however it came.
     response.on('close', () => this.#clients.delete(client));
     response.on('error', () => this.#clients.delete(client));
     response.on('drain', () => {

@@ -108,7 +108,7 @@ export function drainNeeds(
   return [needOf(id, { kind: 'Node', namespace: null, name: node }, draft)];
 }
 
-/** `before`: what was told of it: it lasts since then, if nothing tells of an earlier time. */
+/** `before`: what was reported before: it lasts since then, if no earlier time is known. */
 export const workersNeed = (
   { sentence, since }: { sentence: string; since: string | null },
   before: Need | undefined,

@@ -139,7 +139,7 @@ function vmNeeds(card: OwnerCard, { pool, waiting, now }: Seen, isFull: boolean)
 /** As many names are put together: of ten thousand VMs that are down at once, sorting them all takes too long. */
 const NAMED = 200;
 
-/** Tells of VMs in the same state, and what the one that has been so for longest waits for. */
+/** Names VMs in the same state, and what the one that has been in it longest waits for. */
 function vmDrafts(
   { id, name }: OwnerCard,
   vms: readonly WaitingVm[],

@@ -3,7 +3,7 @@ import { isBroken, isFailing, type VmView } from '../../../decisions/views/vm.ts
 import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { VmState } from '../contract/fleet.ts';
 
-/** What else tells of a VM, beside its own objects. */
+/** What is known of a VM beside its own objects. */
 interface VmFlags {
   /** A migration of its VMI has not ended. */
   isMigrating: boolean;

@@ -25,7 +25,7 @@ interface CheckRules {
   holdsForMs: number;
   everyMs: number;
   deadlineMs: number;
-  /** The longest time between two looks that tells of the time between them. */
+  /** The longest time between two looks that are taken to cover the time between them. */
   gapMs: number;
   failureThreshold: number;
 }

@@ -2,7 +2,7 @@ import { CAPS } from '../../../api/lib/caps.ts';
 import { backoffMs } from '../../lib/backoff.ts';
 import type { Batch, UpdateOutcome } from '../../owners/batch.ts';
 
-/** A VM that a batch has given back for a reason of its own: it is tried again later, and holds up no other VM. */
+/** A VM that a batch has given back for a reason of this VM's: it is tried again later, and holds up no other VM. */
 export interface DeferredVm {
   vm: string;
   /** The revision that it was to take. */

@@ -132,7 +132,7 @@ function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmVie
   return stop?.message ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
 }
 
-/** Returns why more is planned for the VM than it needs by what there is now; null if it needs that. */
+/** Returns why more is planned for the VM than it needs now; null if it needs that. */
 export function whyExcessive(
   { act }: BatchVm,
   need: UpdateNeed,

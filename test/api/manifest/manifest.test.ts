@@ -713,7 +713,7 @@ describe('notes on the VM template', () => {
       },
       {},
       'spec.volumes[1].hostDisk: all VMs of the pool get the file /data.img of the node that they run on: ' +
-        'a DataVolumeTemplate gives each a disk of its own',
+        'a DataVolumeTemplate gives each its own disk',
     ],
     [
       'SR-IOV',

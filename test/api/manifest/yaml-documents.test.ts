@@ -74,7 +74,7 @@ describe('a text that is not YAML', () => {
     [
       'two objects without a separator, as jq prints them',
       '{"a": 1}\n{"a": 2}\n',
-      'f.yaml:2:1 (document 1): more follows what ends before this: write --- on a line of its own between two objects',
+      'f.yaml:2:1 (document 1): more follows what ends before this: write --- on its own line between two objects',
     ],
     [
       'a bad indentation',

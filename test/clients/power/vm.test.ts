@@ -217,15 +217,12 @@ describe('the progress of a restart', () => {
 const AT_ONCE = "option '--at-once <n>' argument";
 const BUDGET = "option '--max-unavailable <n>' argument";
 test.each([
-  [['restart'], 'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart'],
-  [
-    ['restart', '-A'],
-    'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart',
-  ],
+  [['restart'], 'specify VMs by name, --pool, --owner or -l, or --pending for all that wait for a restart'],
+  [['restart', '-A'], 'specify VMs by name, --pool, --owner or -l, or --pending for all that wait for a restart'],
   [['restart', 'db', '-A'], 'give names or -A, not both'],
   [['restart', 'db', '--pending'], 'give names or --pending, not both'],
-  [['start'], 'which VMs? Give their names, --pool, --owner or -l'],
-  [['stop', '-A'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['start'], 'specify VMs by name, --pool, --owner or -l'],
+  [['stop', '-A'], 'specify VMs by name, --pool, --owner or -l'],
   [['stop', 'db', '-l', 'tier=spare'], 'give names or -l, not both'],
   [['start', 'web-1', '--pool', 'web'], 'give names or --pool, not both'],
   [['stop', '--pool', 'web', '-A'], 'a pool is looked for in one namespace: leave out -A or its name'],
@@ -248,7 +245,7 @@ test.each([
   ],
   [
     ['migrate'],
-    'which VMs? Give their names, --pool, --owner or -l, or --outdated for all that run in a pod of an earlier KubeVirt',
+    'specify VMs by name, --pool, --owner or -l, or --outdated for all that run in a pod of an earlier KubeVirt',
   ],
   [['migrate', 'db', '--outdated'], 'give names or --outdated, not both'],
   [['stop', 'db', '--time-zone', 'UTC'], '--time-zone goes with --schedule'],
@@ -257,7 +254,7 @@ test.each([
     ['stop', '-A', '-l', 'a=b', '--schedule', '0 20 * * *'],
     'a schedule is for the VMs of one namespace: give -n instead of -A',
   ],
-  [['stop', '--schedule', '0 20 * * *'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['stop', '--schedule', '0 20 * * *'], 'specify VMs by name, --pool, --owner or -l'],
   [
     ['stop', 'db', '--schedule', '0 25 * * *'],
     '--schedule "0 25 * * *": hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',

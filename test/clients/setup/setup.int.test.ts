@@ -267,7 +267,7 @@ test('a namespace without room for the search attributes gets none of them, and 
     code: 1,
     stderr:
       "error: Temporal's namespace shared has no room for drover's search attributes, and none was registered: " +
-      'it has 5 of type Keyword and room for 5 more, and drover needs 6: give drover a namespace of its own, by ' +
+      'it has 5 of type Keyword and room for 5 more, and drover needs 6: give drover its own namespace, by ' +
       '`temporal operator namespace create --namespace drover` and --temporal-namespace drover\n',
   });
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });

@@ -10,7 +10,7 @@ let aheadMs = 0;
  */
 export const clusterNow = (): number => Date.now() + aheadMs;
 
-/** Takes over what a heartbeat tells of the cluster's time, RFC 3339. */
+/** Takes over the cluster's time from a heartbeat, RFC 3339. */
 export function hearTime(at: string): void {
   const found = Date.parse(at) - Date.now();
   if (Math.abs(found - aheadMs) >= NOTABLE_MS) aheadMs = found;

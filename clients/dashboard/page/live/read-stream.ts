@@ -41,7 +41,7 @@ export async function readStream(
 
 const isStream = ({ ok, headers }: Response): boolean => ok && headers.get('content-type')?.startsWith(TYPE) === true;
 
-/** A proxy that does not know the user sends the browser elsewhere, answers 401, or answers with a page of its own. */
+/** A proxy that does not know the user sends the browser elsewhere, answers 401, or answers with its own page. */
 async function endOf(answer: Response): Promise<Ended> {
   const fault = (await answer.json().catch(() => null)) as Partial<Fault> | null;
   const isSignedOut = answer.status === 401 || answer.type === 'opaqueredirect' || answer.ok;

@@ -103,7 +103,7 @@ class VmSquares extends HTMLElement {
     if (frame === 0) frame = requestAnimationFrame(drawSome);
   }
 
-  /** Draws what there is room for, and returns what room is left. What has found none follows. */
+  /** Draws what fits, and returns the room that is left. What does not fit follows. */
   draw(budget: number): number {
     const { cells, missing } = this.#input!.row;
     const wanted = cells.length + missing;

@@ -86,7 +86,6 @@ export const CONDITION_REASONS = {
     TakingOver: 'VMs of a KubeVirt pool move to it',
     Releasing: 'its VMs move to a KubeVirt pool',
     Adopting: 'VMs without an owner join it',
-    Detaching: 'VMs leave it, and keep running',
     InvalidAnnotation: 'the annotation that holds the pool cannot be read',
   },
   Restoring: {
@@ -122,12 +121,12 @@ export const CONDITION_REASONS = {
     FailedStandby: 'standby VMs could not be created, or brought to their state',
     FailedSurge: 'extra VMs of an update could not be created',
     FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not be adopted',
-    FailedRelease: 'VMs that no longer match the selector of a set could not be released',
+    FailedRelease: 'VMs that no longer match the selector of a set, or that a user detaches, could not be released',
     FailedStart: 'VMs cannot start, or VMIs of a set end before they have come up',
   },
   HousekeepingFailure: {
     FailedLabel: 'VMs that the pool owns could not be labelled',
-    FailedChangeMembers: 'VMs that a user wants in the pool, or out of it, could not be moved yet',
+    FailedChangeMembers: 'VMs that a user wants in the pool, or in a KubeVirt pool, could not be moved yet',
     FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
     FailedKeepReplicas: 'the number of replicas could not be written into a spec that leaves it out',
     FailedSetRoles: 'the labels of extra and standby VMs could not be corrected',
@@ -169,6 +168,7 @@ export const EVENT_REASONS = {
   FailedStart: 'VMs of a set cannot start; or its VMIs end before they have come up, and the next are made later',
   SuccessfulDetach:
     'VMs have left their pool: a user asked for that, or they lost its labels because nothing controls them',
+  FailedDetach: 'VMs that a user detaches could not leave their pool',
   CloneUnlabelled: 'clones of VMs of a pool lost its labels: they are not of the pool',
   SuccessfulAttach: 'VMs that a user put into the pool by hand got its labels',
   RoleLabelCorrected:

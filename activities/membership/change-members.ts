@@ -1,7 +1,6 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/labels-and-annotations.ts';
-import { VirtualMachineInstances } from '../../api/resources.ts';
-import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
-import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
+import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   changeAnnotation,
@@ -12,7 +11,6 @@ import {
   type MembershipChange,
   type MembersReport,
 } from '../../decisions/membership/change.ts';
-import { stillExternal } from '../../decisions/membership/eviction-strategy.ts';
 import {
   isHandover,
   abandonedChangeOf,
@@ -20,7 +18,7 @@ import {
   permittedRequestOf,
   type ListedRequest,
 } from '../../decisions/membership/membership-request.ts';
-import { hasMoved, movePatches, whyNotMoved, type Vm } from '../../decisions/membership/moves.ts';
+import { joinPatches, whyNotAdopted, type Vm } from '../../decisions/membership/moves.ts';
 import type { ReadRequest } from '../../decisions/owners/request.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -96,21 +94,15 @@ class ListedRun extends MembersRun {
         message === null ? [{ name: vm!.metadata.name, uid: vm!.metadata.uid }] : [],
       );
       if (vms.length === 0) return null;
-      const { replicas } = pool.spec;
-      if (body.action === 'detach' && isCounted(body) && replicas < vms.length) {
-        const message = `the pool wants ${replicas} VMs, and can't want ${vms.length} less`;
-        for (const { name } of vms) this.refused.set(name, message);
-        return null;
-      }
       const at = new Date(this.client.clock.now()).toISOString();
-      const change: Change = { kind: body.action, isCounted: isCounted(body), vms, request: digest, by, at };
+      const change: Change = { kind: 'adopt', isCounted: body.keepReplicas !== true, vms, request: digest, by, at };
       await this.write(pool, changeAnnotation(change));
       return change;
     });
   }
 
   /** Looks at each VM that is asked for. */
-  async #look(pool: StoredPool, body: ListedRequest): Promise<Looked[]> {
+  async #look(pool: StoredPool, body: Pick<ListedRequest, 'vms' | 'uids'>): Promise<Looked[]> {
     const { namespace } = this.key;
     const found = new Map<string, Vm | undefined>();
     await this.onEach(body.vms, async (name) => {
@@ -118,53 +110,47 @@ class ListedRun extends MembersRun {
       this.saw({ vms: vm?.metadata.resourceVersion });
       found.set(name, vm);
     });
-    const kind = body.action;
     return body.vms.map((name, index): Looked => {
       const vm = found.get(name);
       if (vm === undefined || (body.uids?.[index] ?? vm.metadata.uid) !== vm.metadata.uid)
         return { name, vm: undefined, message: 'is gone' };
-      if (hasMoved(kind, pool, vm)) return { name, vm, message: 'moved' };
-      return { name, vm, message: whyNotMoved({ kind, isCounted: isCounted(body) }, pool, vm) };
+      const isOwn = isControlledBy(vm, VirtualMachinePools, pool.metadata);
+      return { name, vm, message: isOwn ? 'moved' : whyNotAdopted(pool, vm) };
     });
   }
 
   /** Moves the VMs, each only while the pool is held for this change. */
-  async #move({ kind, vms, request }: Change): Promise<void> {
+  async #move({ vms, request }: Change): Promise<void> {
     const pool = await this.pool();
     if (pool === undefined) return;
     await this.moveEach(
       vms,
       request,
-      (read) => movePatches(kind, pool, read, this.client.clock.now()),
+      (read) => joinPatches(pool, read, null, this.client.clock.now()),
       (now) => listedChangeOf(now)?.request === request,
     );
   }
 
   /**
-   * Lets the pool continue, unless another attempt has: it wants as many VMs more as have come, or fewer as have left,
-   * from the same write on. A VM that a user has deleted has left, too.
+   * Lets the pool continue, unless another attempt has: it wants as many VMs more as have come, from the same write on.
    */
   async #end(change: Change): Promise<void> {
-    const { kind, vms, request } = change;
-    const body = { action: kind, vms: vms.map(({ name }) => name), uids: vms.map(({ uid }) => uid) };
+    const { vms, request } = change;
+    const body = { vms: vms.map(({ name }) => name), uids: vms.map(({ uid }) => uid) };
     await retryOnConflict(async () => {
       const pool = await this.pool();
       if (pool === undefined || listedChangeOf(pool)?.request !== request) return;
-      const moved = (await this.#look(pool, body)).filter(
-        ({ vm, message }) => message === 'moved' || (kind === 'detach' && vm === undefined),
-      );
-      const added = kind === 'adopt' ? moved.length : -moved.length;
+      const added = (await this.#look(pool, body)).filter(({ message }) => message === 'moved').length;
       const isToCount = change.isCounted && !isOfEarlierPool(change, pool);
       await this.write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null }, isToCount ? added : 0);
     });
   }
 
   /** A plan that has not seen the revision of the VMI would restart it. */
-  async #sawVmi(name: string): Promise<VmWithVmi['vmi']> {
+  async #sawVmi(name: string): Promise<void> {
     const at = { namespace: this.key.namespace, name };
-    const vmi = await ignoreNotFound(this.client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
+    const vmi = await ignoreNotFound(this.client.get(VirtualMachineInstances, at));
     this.saw({ vmis: vmi?.metadata.resourceVersion });
-    return vmi;
   }
 
   async #report({ body, digest }: Request): Promise<MembersReport | null> {
@@ -173,10 +159,7 @@ class ListedRun extends MembersRun {
     const looked = await this.#look(pool, body);
     const others = looked.filter(({ message }) => message !== 'moved');
     const moved = looked.flatMap(({ name, message }) => (message === 'moved' ? [name] : []));
-    const vmis = new Map<string, VmWithVmi['vmi']>();
-    await this.onEach(moved, async (name) => void vmis.set(name, await this.#sawVmi(name)));
-    const left = looked.flatMap(({ name, vm }) => (vm === undefined ? [] : [{ vm, vmi: vmis.get(name) }]));
-    const note = body.action === 'detach' ? stillExternal(left) : null;
+    await this.onEach(moved, (name) => this.#sawVmi(name));
     return {
       digest,
       moved,
@@ -184,7 +167,6 @@ class ListedRun extends MembersRun {
         vm: name,
         message: this.refused.get(name) ?? `it ${message ?? 'has changed meanwhile: ask again'}`,
       })),
-      ...(note === null ? {} : { note }),
     };
   }
 }
@@ -197,6 +179,3 @@ const onlyRequested = (change: Change, { vms, uids }: ListedRequest): Change => 
     return index >= 0 && (uids?.[index] ?? uid) === uid;
   }),
 });
-
-const isCounted = (body: ListedRequest): boolean =>
-  body.action === 'adopt' ? body.keepReplicas !== true : body.decrement === true;

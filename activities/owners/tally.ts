@@ -28,6 +28,7 @@ const VERBS = {
     done: 'Released, since their labels no longer match the selector,',
     undone: 'done',
   },
+  Detach: { action: 'ChangeMembers', done: 'Detached', undone: 'detached' },
 } as const;
 
 interface Seen {

@@ -33,7 +33,7 @@ export async function clearNamedRemovals(
   const { minVersions: seen } = await patchPool(client, key, ({ metadata: { annotations } }) => {
     const { vms: before } = namedRemovals(annotations);
     const rest = new Map(before);
-    for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
+    for (const { name, uid } of gone) if (rest.get(name)?.uid === uid) rest.delete(name);
     if (rest.size === before.size) return null;
     return { metadata: { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
   });

@@ -46,7 +46,6 @@ export const detachCommand = (): Command =>
     .argument('<vms...>', 'the names of the VMs')
     .option('--decrement', 'lower replicas by the number of VMs; by default the pool creates replacements')
     .addOption(timeoutOption())
-    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .examples(
       ['Look into a VM while another request replaces it', 'drover detach web-3'],

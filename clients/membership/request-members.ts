@@ -86,7 +86,7 @@ export async function requestMembers(
   if (answer === null) return;
   const { vms: moved = [], message } = answer;
   await labelPodsOf(await session.kube(), namespace, moved);
-  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} ${outcomeOf(way.action, name)}`);
+  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} adopted by pool ${name}`);
   if (moved.length < names.length) throw new Failure(message);
   printMore(message);
 }
@@ -140,12 +140,8 @@ async function knownPool(
   );
 }
 
-/** What is said of a VM that has moved. */
-export const outcomeOf = (action: Way['action'], pool: string): string =>
-  action === 'adopt' ? `adopted by pool ${pool}` : `detached from pool ${pool}`;
-
 /** A worker has no rights on pods: the user may have. An autoscaler counts by them. */
-async function labelPodsOf(kube: KubeClient, namespace: string, vms: readonly string[]): Promise<void> {
+export async function labelPodsOf(kube: KubeClient, namespace: string, vms: readonly string[]): Promise<void> {
   for (const name of vms) {
     const vmi = await ignoreNotFound(kube.get(VirtualMachineInstances, { namespace, name })).catch(() => undefined);
     if (vmi === undefined) continue;

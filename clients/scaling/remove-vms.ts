@@ -23,37 +23,52 @@ interface RemovalOptions {
   dryRun: DryRun;
 }
 
+/** Which VMs are to leave a pool, and how. */
+interface Naming extends Omit<RemovalOptions, 'remove'> {
+  names: readonly string[];
+  /** Whether they are kept, and run on without the pool, instead of being deleted. */
+  keep: boolean;
+  /** Whether the pool is to want as many VMs less. */
+  isCounted: boolean;
+}
+
+/** Asks a pool to delete exactly these VMs, and takes them off its number of VMs, as `nameVms` does. */
+export const removeVms = (kube: KubeClient, key: ObjectKey, { remove, ...how }: RemovalOptions): Promise<number> =>
+  nameVms(kube, key, { ...how, names: remove, keep: false, isCounted: true });
+
 /**
- * Asks a pool to remove exactly these VMs, and takes them off its number of VMs, in one write of the version of the
+ * Asks a pool to let exactly these VMs leave, and takes them off its number of VMs, in one write of the version of the
  * pool that was read: no scale-in can come between. Returns the number that the pool wants then. Throws `Failure` and
- * changes nothing if a VM may not be removed.
+ * changes nothing if a VM may not leave. VMs that were named before, to be kept, are not counted again.
  */
-export function removeVms(
+export function nameVms(
   kube: KubeClient,
   key: ObjectKey,
-  { remove, currentReplicas, dryRun }: RemovalOptions,
+  { names: given, keep, isCounted, currentReplicas, dryRun }: Naming,
 ): Promise<number> {
-  const names = [...new Set(remove)];
   const write = async (): Promise<number> => {
     const pool = await kube.get<Pool>(VirtualMachinePools, key);
     const { namespace, resourceVersion } = pool.metadata;
     const wanted = wantedReplicas(pool);
     checkCurrent(Pools, key.name, wanted, currentReplicas);
-    const replicas = wanted - names.length;
     checkPool(pool);
-    const vms = await Promise.all(names.map((name) => ifThere(kube.get(VirtualMachines, { namespace, name }))));
-    const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
-    if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
-    checkNumber(pool, wanted, names.length);
     const named = new Map(namedRemovals(pool.metadata.annotations).vms);
-    for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, vm.metadata.uid);
+    const names = [...new Set(given)].filter((name) => !keep || named.get(name)?.keep !== true);
+    const replicas = isCounted ? wanted - names.length : wanted;
+    const vms = await Promise.all(names.map((name) => ifThere(kube.get(VirtualMachines, { namespace, name }))));
+    const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index], { keep, isCounted }) ?? []);
+    if (faults.length > 0)
+      throw new Failure(`no VM is ${keep ? 'detached' : 'removed'} from pool ${key.name}: ${faults.join('; ')}`);
+    if (replicas < 0)
+      throw new Failure(`pool ${key.name} wants ${countOf(Pools, wanted)}: ${names.length} can't be removed`);
+    for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, { uid: vm.metadata.uid, keep });
     if (named.size > MAX_NAMED)
       throw new Failure(
         `pool ${key.name} can remove ${MAX_NAMED} VMs by name at once, and would have ${named.size} to remove`,
       );
     if (dryRun === 'client') return replicas;
     const annotations = { [REMOVE_VMS_ANNOTATION]: removalsText(named) };
-    const patch = { metadata: { resourceVersion, annotations }, spec: { replicas } };
+    const patch = { metadata: { resourceVersion, annotations }, ...(isCounted && { spec: { replicas } }) };
     const options = { dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
     await kube.patch(VirtualMachinePools, key, 'merge', patch, options);
     return replicas;
@@ -69,11 +84,12 @@ function checkPool({ metadata }: Stored<Pool>): void {
     throw new Failure(`the annotation ${REMOVE_VMS_ANNOTATION} of pool ${name} can't be read: ${fault}`);
 }
 
-function checkNumber({ metadata: { name } }: Stored<Pool>, wanted: number, count: number): void {
-  if (count > wanted) throw new Failure(`pool ${name} wants ${countOf(Pools, wanted)}: ${count} can't be removed`);
-}
-
-function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {
+function whyNot(
+  pool: Stored<Pool>,
+  name: string,
+  vm: Stored | undefined,
+  { keep, isCounted }: Pick<Naming, 'keep' | 'isCounted'>,
+): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
   const owner = controllerOf(vm);
   if (!isControlledBy(vm, VirtualMachinePools, identityOf(pool)))
@@ -81,9 +97,11 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
   const extra = whyExtra(pool.metadata.name, vm);
   if (extra !== undefined) return extra;
-  if (roleOf(vm.metadata.labels) !== null)
-    return `vm ${name} is not one of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
-  return isProtected(vm.metadata, Date.now())
+  if (isCounted && roleOf(vm.metadata.labels) !== null) {
+    const instead = keep ? 'leave --decrement out' : `\`kubectl delete vm ${name}\` removes it`;
+    return `vm ${name} is not one of its replicas: ${instead}, and spec.standby.replicas says how many such VMs there are`;
+  }
+  return !keep && isProtected(vm.metadata, Date.now())
     ? `vm ${name} is protected from scale-in, run ${endOfProtection(name, vm.metadata)} first`
     : undefined;
 }

@@ -19,9 +19,9 @@ interface WholeChange {
 
 /** What a worker does because a user has asked for it: which VMs it has still found to be moved when it began. */
 export interface ListedChange {
-  kind: 'adopt' | 'detach';
+  kind: 'adopt';
   vms: Member[];
-  /** Whether the pool is to want as many more VMs as it gets, or fewer as it loses, from the end of the change on. */
+  /** Whether the pool is to want as many more VMs as it gets, from the end of the change on. */
   isCounted: boolean;
   /** Digest of the request. */
   request: string;
@@ -56,7 +56,6 @@ const AGAIN: Record<ChangeKind, string> = {
   takeover: 'run `drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
   release: 'run `drover release pool NAME` again',
   adopt: 'a worker will finish it',
-  detach: 'a worker will finish it',
 };
 
 /** Says of a pool that another change of its members has not ended, and what ends it. */
@@ -82,7 +81,7 @@ export function isReleasing(pool: Annotated): boolean {
 }
 
 export const isListed = (change: MembershipChange): change is MembershipChange & ListedChange =>
-  change.kind === 'adopt' || change.kind === 'detach';
+  change.kind === 'adopt';
 
 /**
  * Reports whether the pool has come back from a backup since this change was begun. Which VMs had moved by then,
@@ -99,7 +98,7 @@ const BEGUN = { by: anyText, at: time };
 const OF_ALL = object<Begun & WholeChange>({ ...BEGUN, kind: oneOf({ takeover: true, release: true }) });
 const OF_SOME = object<Begun & ListedChange>({
   ...BEGUN,
-  kind: oneOf({ adopt: true, detach: true }),
+  kind: oneOf({ adopt: true }),
   vms: listOf(object<Member>({ name: anyText, uid: anyText }), Infinity),
   isCounted: flag,
   request: anyText,

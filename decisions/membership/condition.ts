@@ -9,7 +9,6 @@ const REASONS: Record<MembershipChange['kind'], ConditionReason<'MembershipChang
   takeover: 'TakingOver',
   release: 'Releasing',
   adopt: 'Adopting',
-  detach: 'Detaching',
 };
 
 /**
@@ -55,7 +54,5 @@ function asText(change: MembershipChange): string {
       return 'its VMs move to a KubeVirt pool (`drover release`)';
     case 'adopt':
       return `${formatNames(change.vms.map(({ name }) => name))} become its own (\`drover adopt\`)`;
-    case 'detach':
-      return `${formatNames(change.vms.map(({ name }) => name))} leave it (\`drover detach\`)`;
   }
 }

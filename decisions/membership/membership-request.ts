@@ -41,13 +41,8 @@ interface OfVms {
   uids?: string[];
 }
 
-/**
- * What users ask of some VMs of a pool. The pool wants one VM more for each that it adopts, unless it keeps its
- * replicas, and one less for each that it is asked to do without.
- */
-export type ListedRequest =
-  | ({ action: 'adopt'; keepReplicas?: boolean } & OfVms)
-  | ({ action: 'detach'; decrement?: boolean } & OfVms);
+/** The VMs that users want in a pool, which wants one VM more for each, unless it keeps its replicas. */
+export type ListedRequest = { action: 'adopt'; keepReplicas?: boolean } & OfVms;
 
 /**
  * What users ask of all VMs, those of the KubeVirt pool that has the pool's name, or its own. `uid`, `generation`:
@@ -68,7 +63,6 @@ const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_
 
 const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
   adopt: { ...ofVms, keepReplicas: optional(flag) },
-  detach: { ...ofVms, decrement: optional(flag) },
   takeover: { uid: optional(name), generation: optional(whole) },
   release: {},
 });
@@ -184,7 +178,6 @@ function answerOf(
 
 const MOVED: Record<MembershipRequest['action'], string> = {
   adopt: 'adopted',
-  detach: 'detached',
   takeover: 'taken over',
   release: 'released',
 };

@@ -23,6 +23,17 @@ export interface Transfer extends MetadataPatch {
   finalizers?: { add?: string; remove?: string };
 }
 
+/** A merge patch. */
+interface TransferPatch {
+  metadata: MetadataPatch & {
+    uid: string;
+    resourceVersion: string;
+    ownerReferences: OwnerReference[];
+    finalizers?: string[];
+  };
+  spec: object;
+}
+
 /**
  * Returns the patch by which a VM changes its controller in one write, so that it has exactly one at every instant.
  * The patch is refused if the VM has changed since. Null if the VM no longer has the controller that is meant.
@@ -30,7 +41,7 @@ export interface Transfer extends MetadataPatch {
 export function transferPatch(
   vm: Stored,
   { from, to, labels, annotations, template, strategy, finalizers }: Transfer,
-): object | null {
+): TransferPatch | null {
   const { uid, resourceVersion, ownerReferences = [], finalizers: existing = [] } = vm.metadata;
   if ((controllerOf(vm)?.uid ?? null) !== from) return null;
   const others = ownerReferences.filter((reference) => reference.controller !== true);

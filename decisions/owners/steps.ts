@@ -41,8 +41,8 @@ export type PoolStep =
   | { kind: 'setStandbyState'; act: SettleAct; vms: Target[]; reason: string }
   | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: RemovalCause['because']; reason: string }
   | { kind: 'halt'; vms: Target[]; because: RemovalCause['because']; reason: string }
-  /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */
-  | { kind: 'release'; vms: Target[]; because?: 'Unmatched'; reason: string }
+  /** Otherwise, their owner is deleted without them. */
+  | { kind: 'release'; vms: Target[]; because?: ReleaseCause; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
   /** VMs to move off nodes that are drained. */
   | { kind: 'evacuate'; vms: EvacuationTarget[]; reason: string }
@@ -72,6 +72,9 @@ export type PoolStep =
   | { kind: 'lookAtCheck'; at: number; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'deleteRevisions'; revisions: string[]; reason: string };
+
+/** Why VMs leave an owner that stays: a set no longer selects them, or users have named them, to be kept. */
+export type ReleaseCause = 'Unmatched' | 'Named';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
 export interface EvacuationTarget {

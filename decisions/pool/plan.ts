@@ -159,7 +159,7 @@ function healingOf(context: PoolContext, unverified: string | null): HealingPlan
     ...(isChangingMembers && { burst: 0 }),
     state,
     busy: new Set([...busyNames(context), ...context.inBatches.reserved]),
-    named: new Set(context.removals.vms.values()),
+    named: new Set([...context.removals.vms.values()].map(({ uid }) => uid)),
     unverified,
   });
 }

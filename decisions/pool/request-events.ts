@@ -1,5 +1,4 @@
 import type { HandledRequest } from '../../api/pool/pool.ts';
-import type { EventReason } from '../../api/reasons.ts';
 import type { ActEnd, BegunAct } from '../history/act.ts';
 import { formatNames } from '../lib/names.ts';
 import type { OwnerEvent } from '../owners/events.ts';
@@ -13,19 +12,14 @@ export function requestEvents(what: string, stored: Handled, now: Handled): Owne
   return (now ?? []).filter(({ digest }) => !known.has(digest)).map((request) => eventOf(what, request));
 }
 
-const MOVED: Partial<Record<string, EventReason>> = {
-  adopt: 'SuccessfulAdopt',
-  takeover: 'SuccessfulAdopt',
-  release: 'SuccessfulRelease',
-};
-
 function eventOf(what: string, request: HandledRequest): OwnerEvent {
   const { action, vms, by, outcome, message } = request;
   const about = { request: { what, ...request } };
   const reason = request.reason === undefined ? '' : ` (${request.reason})`;
   if (what === 'membership' && outcome === 'Done') {
     const note = `${message[0]!.toUpperCase()}${message.slice(1)}, asked by ${by}${reason}`;
-    return { type: 'Normal', reason: MOVED[action] ?? 'SuccessfulDetach', action: 'ChangeMembers', note, ...about };
+    const moved = action === 'release' ? 'SuccessfulRelease' : 'SuccessfulAdopt';
+    return { type: 'Normal', reason: moved, action: 'ChangeMembers', note, ...about };
   }
   const of = vms === undefined ? '' : ` of ${formatNames(vms)}`;
   const verb = what === 'rollout' && action !== '' ? `rollout ${action}` : verbOf(request, what);

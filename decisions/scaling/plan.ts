@@ -2,7 +2,7 @@ import { POOL_FINALIZER } from '../../api/labels-and-annotations.ts';
 import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/rules/pool-defaults.ts';
 import { isActive } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
-import { mayTry, refusedOf } from '../owners/failures.ts';
+import { allowanceOf, mayTry, refusedOf, type FailureReason } from '../owners/failures.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
 import { leavingVms, RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type RemovalCause } from '../owners/steps.ts';
@@ -177,22 +177,33 @@ function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInp
  * Removes the VMs that users have named, whatever the pool's number, strategy or windows: that was asked for of these
  * VMs. Protecting one of them later is refused.
  */
-const removeNamed = (input: ScaleInput, named: readonly VmView[], limit: RemovalLimit): ScaleStep[] =>
-  removal(input, limit.admit(free(input, named)), 'Named', BY_NAME);
+function removeNamed(input: ScaleInput, named: readonly VmView[], limit: RemovalLimit): ScaleStep[] {
+  const isKept = namedAmong(input.removals, true);
+  const leaving = named.filter((vm) => !isKept(vm));
+  return [
+    ...detach(input, named.filter(isKept), limit),
+    ...removal(input, limit.admit(free(input, leaving)), 'Named', BY_NAME),
+  ];
+}
+
+function detach(input: ScaleInput, kept: readonly VmView[], limit: RemovalLimit): ScaleStep[] {
+  const tried = free(input, kept, 'FailedRelease').slice(0, allowanceOf(input, 'FailedRelease'));
+  const vms = limit.release(tried);
+  const reason = `detach ${vmNames(vms)}: ${BY_NAME}`;
+  return vms.length === 0 ? [] : [{ kind: 'release', vms: targets(vms), because: 'Named', reason }];
+}
 
 /** Takes VMs off the list of those to remove once the pool has them no more. */
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
   const uids = new Set(vms.map(({ uid }) => uid));
-  const gone = [...removals.vms].filter(([, uid]) => !uids.has(uid)).map(([name, uid]) => ({ name, uid }));
+  const gone = [...removals.vms].map(([name, { uid }]) => ({ name, uid })).filter(({ uid }) => !uids.has(uid));
   const reason = `take ${vmNames(gone)} from the list of VMs to remove: the pool no longer has them`;
   return gone.length === 0 ? [] : [{ kind: 'clearNamedRemovals', vms: gone, reason }];
 }
 
 /** The VMs in the order to try them. One that is still being created is deleted afterwards. */
-const free = (input: ScaleInput, vms: readonly VmView[]): VmView[] =>
-  refusedLast(vms, nameOf, refusedOf(input, 'FailedDelete')).filter(
-    ({ name }) => !input.inProgress.creating.includes(name),
-  );
+const free = (input: ScaleInput, vms: readonly VmView[], failure: FailureReason = 'FailedDelete'): VmView[] =>
+  refusedLast(vms, nameOf, refusedOf(input, failure)).filter(({ name }) => !input.inProgress.creating.includes(name));
 
 function removal(
   { pool }: ScaleInput,

@@ -4,7 +4,7 @@ import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import type { RemovalCause, Member } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { MemberRole } from '../views/vm.ts';
-import { namedRemovals } from './named-removals.ts';
+import { namedAmong, namedRemovals } from './named-removals.ts';
 
 /** Why VMs leave that were named. */
 export const BY_NAME = 'its removal was requested by name';
@@ -40,15 +40,16 @@ export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInp
       : 'its owner is being deleted without its VMs';
   if (cause.because === 'Ended' || cause.because === 'Surge')
     return deletionTimestamp === undefined ? null : 'its owner is being deleted';
-  const named = new Set(namedRemovals(owner.metadata.annotations).vms.values());
+  const removals = namedRemovals(owner.metadata.annotations);
   if (cause.because === 'Named') {
     if (deletionTimestamp !== undefined) return 'its owner is being deleted';
-    return leaving.every(({ uid }) => named.has(uid)) ? null : 'its removal is no longer requested';
+    return leaving.every(namedAmong(removals, false)) ? null : 'its removal is no longer requested';
   }
   if (generation !== cause.generation) return 'its owner has changed since';
   const others = new Set([...cause.others, ...leaving.map(({ name }) => name)]);
   // VMs that are to be removed by name don't stay.
-  const active = vms.filter(({ name, uid }) => !others.has(name) && !named.has(uid));
+  const isNamed = namedAmong(removals);
+  const active = vms.filter((vm) => !others.has(vm.name) && !isNamed(vm));
   const wanted = wantedOf(owner, cause.because === 'StandbySurplus' ? 'Standby' : null);
   return active.length < wanted ? `its owner would have ${active.length} VMs of ${wanted}` : null;
 }

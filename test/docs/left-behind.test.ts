@@ -4,7 +4,7 @@ import * as names from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { ADMISSION_POLICIES } from '../../clients/setup/policies.ts';
 import { releasePatches, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
-import { movePatches, type MovePatches } from '../../decisions/membership/moves.ts';
+import { leavePatches, type MovePatches } from '../../decisions/membership/moves.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import { aPool } from '../decisions/fixtures/fleets.ts';
 import { mergePatch } from '../model/world/api-server.ts';
@@ -83,7 +83,7 @@ const kubeVirtPool: Stored<KubeVirtPool> = {
 
 const read = { vm: marked('VM'), vmi: marked('VMI') };
 const WAYS: Record<'detached' | 'released', () => MovePatches> = {
-  detached: () => movePatches('detach', pool, read, 0),
+  detached: () => leavePatches(pool, read),
   released: () => releasePatches(pool, kubeVirtPool, { newest: null, revision: 'web-1' }, read),
 };
 

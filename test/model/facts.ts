@@ -22,11 +22,15 @@ export const isDeletion = (before: Stored, after: Stored | undefined): boolean =
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
-/** Reports whether users want this VM removed from its pool by name. */
-export const isNamed = (pool: Stored, { metadata }: Stored): boolean =>
-  Object.values(JSON.parse(pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] ?? '{}') as object).includes(
-    metadata.uid,
-  );
+const namedIn = (pool: Stored): unknown[] =>
+  Object.values(JSON.parse(pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] ?? '{}') as object);
+
+/** Reports whether users want this VM deleted by its pool, by name. */
+export const isToBeDeleted = (pool: Stored, { metadata }: Stored): boolean => namedIn(pool).includes(metadata.uid);
+
+/** Reports whether users want this VM out of its pool by name, deleted or kept. */
+export const isNamed = (pool: Stored, vm: Stored): boolean =>
+  isToBeDeleted(pool, vm) || namedIn(pool).some((one) => field(one, 'uid') === vm.metadata.uid);
 export const runStrategyOf = (vm: Stored): string | undefined => (vm['spec'] as { runStrategy?: string }).runStrategy;
 export const runs = (vm: Stored): boolean => runStrategyOf(vm) === 'Always';
 

@@ -88,7 +88,8 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
       );
     case 'release': {
       const { because } = step;
-      return runInParts(step.vms, leaving, context, failure, (vms) =>
+      const act = { action: because === 'Named' ? 'detach' : step.kind };
+      return runInParts(step.vms, { ...leaving, act }, context, failure, (vms) =>
         releaseVms.executeWithOptions(options, because === undefined ? [key, vms] : [key, vms, because]),
       );
     }

@@ -1,10 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  DO_NOT_DISRUPT_ANNOTATION,
-  MEMBERSHIP_REQUEST_ANNOTATION,
-  ORPHAN_FINALIZER,
-  POOL_FINALIZER,
-} from '../../../api/labels-and-annotations.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import {
   VirtualMachineInstanceReplicaSets,
@@ -52,6 +47,7 @@ const WITHDRAWN: Record<string, Withdraw> = {
   'deleteVms: Surge': ({ server }) => void server.delete(VirtualMachinePools, { namespace: SHOP, name: 'web' }),
   'haltVms: a VM that is too many': scaledOut,
   'releaseVms: a VM of a pool that is deleted without its VMs': pool(metadata({ finalizers: [POOL_FINALIZER] })),
+  'releaseVms: a VM that a user detaches': pool(metadata({ annotations: {} })),
   'releaseVms: a member whose labels a set no longer selects': change(
     VirtualMachineReplicaSets,
     'rs',
@@ -67,7 +63,6 @@ const WITHDRAWN: Record<string, Withdraw> = {
   'setStandbyState: a standby VM that is to be stopped': scaledOut,
   'evacuateVms: a VM that is to leave its node': pool(spec({ drain: undefined })),
   'changeMembers: a pool that somebody asks to adopt a VM': pool(metadata({ annotations: {} })),
-  'changeMembers: a pool that somebody asks to detach a VM': pool(metadata({ annotations: {} })),
   'deleteKeptDisks: a disk of a pool that keeps none any more': pool(
     spec({ scaleInStrategy: { proactive: { statePreservation: 'Offline' } } }),
   ),
@@ -81,12 +76,6 @@ const MORE: Record<string, Make> = {
     const { metadata: vm } = world.other(SHOP, 'db');
     const operation = world.operation([vm.name], { action: 'Stop' });
     return () => [{ ...POWER, action: 'Stop', operation: keyOf(operation) }];
-  },
-  'changeMembers: a pool that somebody asks to detach a VM': (world) => {
-    const request = '{"id":"1","action":"detach","vms":["web-1"]}';
-    const web = world.looked(world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } }));
-    world.vm(web, 1);
-    return () => [keyOf(web)];
   },
 };
 

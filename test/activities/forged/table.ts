@@ -119,6 +119,17 @@ const CAUSES: readonly RemovalCause[] = [
 const offline = { scaleInStrategy: { proactive: { statePreservation: 'Offline' } } } as const;
 const mark = { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
 
+/** The annotations by which a user has a pool let go of this VM. */
+const keeping = (name: string, uid: string): Record<string, string> => ({
+  [REMOVE_VMS_ANNOTATION]: JSON.stringify({ [name]: { uid, keep: true } }),
+});
+
+const annotated = ({ server }: World, annotations: Record<string, string>): unknown =>
+  server.write(VirtualMachinePools, { namespace: SHOP, name: 'web' }, (before) => ({
+    ...before,
+    metadata: { ...before.metadata, annotations },
+  }));
+
 /** A pool of which one VM is to leave for this cause, and the VM. */
 function leaving(world: World, { because }: RemovalCause): { key: object; vm: Stored } {
   const isOwner = because === 'OwnerDeleted';
@@ -155,13 +166,8 @@ function leaving(world: World, { because }: RemovalCause): { key: object; vm: St
     }
   };
   const vm = make();
-  if (because === 'Named') {
-    const annotations = { [REMOVE_VMS_ANNOTATION]: JSON.stringify({ [vm.metadata.name]: vm.metadata.uid }) };
-    world.server.write(VirtualMachinePools, pool.metadata, (before) => ({
-      ...before,
-      metadata: { ...before.metadata, annotations },
-    }));
-  }
+  if (because === 'Named')
+    annotated(world, { [REMOVE_VMS_ANNOTATION]: JSON.stringify({ [vm.metadata.name]: vm.metadata.uid }) });
   if (isOwner) world.server.delete(VirtualMachinePools, pool.metadata);
   return { key, vm };
 }
@@ -460,7 +466,7 @@ export const TABLE: Record<ActivityName, Row> = {
   },
   releaseVms: {
     forged: (forgery) =>
-      [undefined, 'Unmatched', 'made up'].flatMap((because) =>
+      [undefined, 'Unmatched', 'Named', 'made up'].flatMap((because) =>
         forEachVm(({ key, target }) => [key, [target], because])(forgery),
       ),
     honest: {
@@ -469,6 +475,12 @@ export const TABLE: Record<ActivityName, Row> = {
         const vm = world.vm(pool, 1);
         world.server.delete(VirtualMachinePools, pool.metadata);
         return () => [keyOf(pool), [targetOf(vm)]];
+      },
+      'a VM that a user detaches': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1);
+        annotated(world, keeping('web-1', vm.metadata.uid));
+        return () => [keyOf(pool), [targetOf(vm)], 'Named'];
       },
       'a member whose labels a set no longer selects': (world) => {
         const set = world.set('VirtualMachineReplicaSet', 'rs');

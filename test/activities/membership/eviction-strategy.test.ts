@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import './virtual-pauses.ts';
-import { API_VERSION, ORPHAN_FINALIZER, POOL_FINALIZER, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
+import {
+  API_VERSION,
+  ORPHAN_FINALIZER,
+  POOL_FINALIZER,
+  REMOVE_VMS_ANNOTATION,
+  REVISION_LABEL,
+} from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
@@ -45,12 +51,14 @@ function poolWith(world: World, spec: Partial<PoolSpec>, metadata: object = {}):
   return vm;
 }
 
-async function asked(world: World, request: MembershipRequest, id: string): Promise<void> {
-  const { annotations } = membershipRequest(request, { id });
+const annotate = (world: World, annotations: object): unknown =>
   world.server.write(VirtualMachinePools, { namespace: SHOP, name: 'web' }, ({ metadata, ...pool }) => ({
     ...pool,
     metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
   }));
+
+async function asked(world: World, request: MembershipRequest, id: string): Promise<void> {
+  annotate(world, membershipRequest(request, { id }).annotations);
   await world.written('changeMembers', [keyOf(poolOf(world))]);
 }
 
@@ -63,8 +71,10 @@ const takeOff = (world: World): unknown =>
 /** Ways by which the VM leaves the pool. */
 const WAYS: Record<string, (world: World) => Promise<unknown>> = {
   detached: async (world) => {
+    const { metadata } = vmOf(world);
+    annotate(world, { [REMOVE_VMS_ANNOTATION]: JSON.stringify({ 'web-1': { uid: metadata.uid, keep: true } }) });
     await world.start();
-    await asked(world, { action: 'detach', vms: ['web-1'] }, 'out');
+    await world.written('releaseVms', [keyOf(poolOf(world)), [targetOf(vmOf(world))], 'Named']);
   },
   'taken out by hand': async (world) => {
     takeOff(world);

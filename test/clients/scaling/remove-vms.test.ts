@@ -7,7 +7,7 @@ import {
 } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { removeVms } from '../../../clients/scaling/remove-vms.ts';
+import { nameVms } from '../../../clients/scaling/remove-vms.ts';
 import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith } from '../rollout/pools.ts';
@@ -26,9 +26,19 @@ const vm = (name: string, metadata: object = {}, uid = 'u'): Stored => ({
   },
 });
 
+const REMOVAL = { keep: false, isCounted: true };
+
 /** Runs the removal on a pool of ten that has these VMs, and returns what was written. */
-async function removed(remove: string[], ...vms: Stored[]): Promise<unknown> {
+const removed = (names: string[], ...vms: Stored[]): Promise<unknown> => left(REMOVAL, names, ...vms);
+
+/** The same for VMs that leave in this way. */
+async function left(
+  { annotations, ...how }: typeof REMOVAL & { annotations?: Record<string, string> },
+  names: string[],
+  ...vms: Stored[]
+): Promise<unknown> {
   const pool = poolWith();
+  if (annotations !== undefined) pool.metadata.annotations = annotations;
   const get = ({ plural }: Resource, { name }: ObjectKey): Promise<Stored> => {
     if (plural === 'virtualmachinepools') return Promise.resolve(pool);
     const found = vms.find(({ metadata }) => metadata.name === name);
@@ -39,7 +49,7 @@ async function removed(remove: string[], ...vms: Stored[]): Promise<unknown> {
   const patch = vi.fn<KubeClient['patch']>();
   const kube = { get, patch } as unknown as KubeClient;
   try {
-    await removeVms(kube, { namespace: 'default', name: 'web' }, { remove, dryRun: 'none' });
+    await nameVms(kube, { namespace: 'default', name: 'web' }, { ...how, names, dryRun: 'none' });
   } catch (error) {
     expect(patch).not.toHaveBeenCalled();
     throw error;
@@ -55,6 +65,39 @@ test('VMs are named with their UIDs and subtracted from the number in one write 
     },
     spec: { replicas: 8 },
   });
+});
+
+const kept = (...names: string[]): string =>
+  JSON.stringify(Object.fromEntries(names.map((name) => [name, { uid: `uid-${name}`, keep: true }])));
+
+test.each([
+  [true, { replicas: 9 }],
+  [false, undefined],
+])(
+  'VMs that are kept are counted if a user asks for that (%s), and no VM is counted twice',
+  async (isCounted, spec) => {
+    const annotations = { [REMOVE_VMS_ANNOTATION]: kept('web-2') };
+    const written = (await left({ keep: true, isCounted, annotations }, ['web-2', 'web-7'], vm('web-7'))) as {
+      metadata: Stored['metadata'];
+      spec?: object;
+    };
+    expect(written.metadata.annotations).toEqual({ [REMOVE_VMS_ANNOTATION]: kept('web-2', 'web-7') });
+    expect(written.spec).toEqual(spec);
+  },
+);
+
+test('a VM is kept though it is protected from scale-in, and standby VMs only if none is counted', async () => {
+  const keep = { keep: true, isCounted: true };
+  const guarded = vm('web-2', { annotations: { [PROTECT_ANNOTATION]: 'true' } });
+  expect(await left(keep, ['web-2'], guarded)).toMatchObject({ spec: { replicas: 9 } });
+  const standby = vm('web-2', labels('Standby'));
+  await expect(left(keep, ['web-2'], standby)).rejects.toThrow(
+    'web-2 is not one of its replicas: leave --decrement out',
+  );
+  expect(await left({ ...keep, isCounted: false }, ['web-2'], standby)).toBeDefined();
+  await expect(left({ ...keep, isCounted: false }, ['web-2'], vm('web-2', labels('Surge')))).rejects.toThrow(
+    'is extra',
+  );
 });
 
 const labels = (role: string): object => ({ labels: { [ROLE_LABEL]: role } });

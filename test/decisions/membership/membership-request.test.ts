@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
-import {
-  MEMBERSHIP_REQUEST_ANNOTATION,
-  POOL_LABEL,
-  ROLE_LABEL,
-  UID_ANNOTATION,
-} from '../../../api/labels-and-annotations.ts';
+import { MEMBERSHIP_REQUEST_ANNOTATION, UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { changeAnnotation, type MembershipChange, type MembersReport } from '../../../decisions/membership/change.ts';
 import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
-import { whyNotAdopted, whyNotDetached } from '../../../decisions/membership/moves.ts';
+import { whyNotAdopted } from '../../../decisions/membership/moves.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { membershipRequest } from '../../requests.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
@@ -206,22 +201,10 @@ const owned = (kind: string, labels: object = {}) =>
     ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind, name: 'web', uid: 'p', controller: true }],
   });
 
-test('a detached standby VM does not lower replicas, and an extra VM is not detached at all', () => {
-  const standby = owned('VirtualMachinePool', { [ROLE_LABEL]: 'Standby' });
-  expect(whyNotDetached(standby, { isCounted: true })).toContain('is not a replica of pool web');
-  expect(whyNotDetached(standby, { isCounted: false })).toBeNull();
-  expect(whyNotDetached(owned('VirtualMachinePool', { [ROLE_LABEL]: 'Surge' }), { isCounted: false })).toContain(
-    'is extra',
-  );
-});
-
 test('a VM is adopted only if it has no controller, and was only ever a replica in this pool', () => {
   const web = { metadata: { name: 'web' } };
   expect(whyNotAdopted(web, vmOf({}))).toBeNull();
   expect(whyNotAdopted(web, owned('StatefulSet'))).toBe('belongs to StatefulSet web');
   const roles = [{ vm: 'x', uid: 'u', role: 'Surge', at: '' }] as const;
   expect(whyNotAdopted({ ...web, status: { roles: [...roles] } }, vmOf({}))).toContain('was not a replica of pool web');
-  expect(whyNotDetached(vmOf({ labels: { [POOL_LABEL]: 'web' } }), { isCounted: false })).toContain(
-    'has no controller',
-  );
 });

@@ -53,6 +53,8 @@ describe('a VM', () => {
     const named: RemovalCause = { because: 'Named' };
     expect(stays(named, aPool({ replicas: 9 }, naming('uid-of-web-1')))).toBeNull();
     expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/no longer requested/);
+    const kept = { annotations: { [REMOVE_VMS_ANNOTATION]: '{"web-1":{"uid":"uid-of-web-1","keep":true}}' } };
+    expect(stays(named, aPool({}, kept))).toMatch(/no longer requested/);
     expect(stays(named, aPool({ replicas: 0 }))).toMatch(/no longer requested/);
     expect(stays(named, aPool({}, { ...deleted, ...naming('uid-of-web-1') }))).toMatch(/being deleted/);
   });

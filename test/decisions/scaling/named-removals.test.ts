@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { isActive } from '../../../decisions/health/availability.ts';
+import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
@@ -10,10 +11,14 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, failed } from '../fixtures/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
-const uidsOf = (vms: readonly VmView[]): Map<string, string> => new Map(vms.map(({ name, uid }) => [name, uid]));
+const textOf = (vms: readonly VmView[], keep: boolean): string =>
+  removalsText(new Map(vms.map(({ name, uid }) => [name, { uid, keep }]))) ?? '{}';
 /** A pool of which these VMs are to be removed by name. */
 const without = (named: readonly VmView[], spec: Partial<PoolSpec> = {}, metadata: Parameters<typeof aPool>[1] = {}) =>
-  aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(uidsOf(named)) ?? '{}' }, ...metadata });
+  aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: textOf(named, false) }, ...metadata });
+/** The same of VMs that are to be kept. */
+const detaching = (named: readonly VmView[], spec: Partial<PoolSpec> = {}) =>
+  aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: textOf(named, true) } });
 const plan = (pool: PoolPlanInput['pool'], vms: readonly VmView[], input: Partial<PoolPlanInput> = {}): PoolPlan =>
   planPool({ ...quiet, pool, vms, burst: 250, ...input });
 const leaving = ({ steps }: PoolPlan): string[] =>
@@ -135,6 +140,45 @@ describe('a VM that is to be removed by name', () => {
   });
 });
 
+describe('a VM that is to be detached', () => {
+  const release = { kind: 'release', because: 'Named', vms: [{ name: 'web-2', uid: 'uid-of-web-2' }] };
+
+  test('is let go of, whatever the strategy, and no other leaves in its place', () => {
+    for (const scaleInStrategy of [
+      { unmanaged: {} },
+      { proactive: { statePreservation: 'Offline' } },
+    ] as const satisfies ScaleInStrategy[])
+      expect(plan(detaching([three[1]], { replicas: 2, scaleInStrategy }), three).steps).toMatchObject([
+        { ...release, reason: 'detach web-2: its removal was requested by name' },
+      ]);
+  });
+
+  test('has its place filled only once it has left', () => {
+    expect(plan(detaching([three[1]], { replicas: 3 }), three).steps).toMatchObject([release]);
+    const left = plan(detaching([three[1]], { replicas: 3 }), [three[0], three[2]]).steps;
+    expect(left.map(({ kind }) => kind)).toEqual(['clearNamedRemovals', 'create']);
+  });
+
+  test('leaves beside VMs that are to be deleted by name, each as it was named', () => {
+    const text = JSON.stringify({ 'web-1': 'uid-of-web-1', 'web-2': { uid: 'uid-of-web-2', keep: true } });
+    const pool = aPool({ replicas: 1 }, { annotations: { [REMOVE_VMS_ANNOTATION]: text } });
+    expect(plan(pool, three).steps).toMatchObject([
+      release,
+      { kind: 'delete', because: 'Named', vms: [{ name: 'web-1' }] },
+    ]);
+  });
+
+  test('stays while the pool is being taken over, and waits for its time after a refusal', () => {
+    const held = detaching([three[1]], { replicas: 3 });
+    const { annotations } = held.metadata;
+    const change = changeAnnotation({ kind: 'takeover', by: 'ada', at: new Date(quiet.now).toISOString() });
+    const metadata = { ...held.metadata, annotations: { ...annotations, ...change } };
+    expect(plan({ ...held, metadata }, three).steps).toEqual([]);
+    const backoffs = failed('FailedRelease', { refused: { names: ['web-2'], isDelayed: true } });
+    expect(plan(held, three, { backoffs })).toMatchObject({ steps: [], failures: [aFailure('FailedRelease')] });
+  });
+});
+
 test('all named VMs leave any pool, and of the others only those that are surplus without them', () => {
   const anyStrategy = fc.constantFrom<ScaleInStrategy>(
     { unmanaged: {} },
@@ -169,6 +213,8 @@ describe('the text of the annotation', () => {
     ['["web-7"]', 'it must be a JSON object with the UID of each VM by its name'],
     ['{"web-7": true}', 'each VM must be given by its name and its UID'],
     ['{"web-7": ""}', 'each VM must be given by its name and its UID'],
+    ['{"web-7": {"uid": "u"}}', 'each VM must be given by its name and its UID'],
+    ['{"web-7": {"uid": "u", "keep": "true"}}', 'each VM must be given by its name and its UID'],
     [
       JSON.stringify(Object.fromEntries(Array.from({ length: MAX_NAMED + 1 }, (_, n) => [`web-${n}`, 'u']))),
       'it names 501 VMs, and may name 500',
@@ -187,10 +233,11 @@ describe('the text of the annotation', () => {
   });
 
   test('is read as it was written, or not at all', () => {
-    const anyUids = fc.dictionary(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), fc.uuid(), { maxKeys: 20 });
+    const anyVm = fc.record({ uid: fc.uuid(), keep: fc.boolean() });
+    const anyVms = fc.dictionary(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), anyVm, { maxKeys: 20 });
     fc.assert(
-      fc.property(anyUids, (uids) => {
-        const vms = new Map(Object.entries(uids));
+      fc.property(anyVms, (named) => {
+        const vms = new Map(Object.entries(named).map(([name, { uid, keep }]) => [name, { uid, keep }]));
         const text = removalsText(vms);
         const annotations = text === null ? {} : { [REMOVE_VMS_ANNOTATION]: text };
         expect(namedRemovals(annotations)).toEqual({ vms, fault: null });

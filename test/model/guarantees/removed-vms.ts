@@ -10,6 +10,7 @@ import {
   isGoing,
   isNamed,
   isRemoved,
+  isToBeDeleted,
   runs,
   type Pool,
 } from '../facts.ts';
@@ -60,7 +61,8 @@ export class RemovedVmGuarantees extends PoolCheck {
     if (pool === undefined || isGoing(pool) || isRemoved(vm)) return;
     const { name } = vm.metadata;
     const { uid } = pool.metadata;
-    if (isNamed(pool, vm)) return;
+    if (isToBeDeleted(pool, vm)) return;
+    if (isNamed(pool, vm)) this.broken('G20', `${name} is ${how}, and users want it kept`);
     if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
       this.broken('G1', `${name} is ${how}, and is protected from scale-in`);
     if (this.record.isSurge(vm))

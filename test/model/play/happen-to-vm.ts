@@ -66,6 +66,8 @@ export async function happenToVm(
       return world.people.protect(name, what === 'protect');
     case 'remove':
       return world.people.removeByName(name);
+    case 'let go':
+      return world.people.letGo([name], false);
   }
 }
 

@@ -34,8 +34,8 @@ export type Happening =
   | { what: 'set right'; pool: number }
   /** A stranger writes the label that says what a VM is in its pool; null: takes it off. */
   | { what: 'label'; vm: number; role: MemberRole | null }
-  /** By `drover protect`, `unprotect`, and `scale --remove`. */
-  | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
+  /** By `drover protect`, `unprotect`, `scale --remove` and `detach`. */
+  | { what: 'protect' | 'unprotect' | 'remove' | 'let go'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
   | { what: 'evict'; vm: number; fails: boolean; by: Evictor }
   /** KubeVirt, or a tool beside it, works on the VM; or what it was asked by is gone. */
@@ -108,7 +108,10 @@ const rules: fc.Arbitrary<Happening> = fc.record({
 });
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
-  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove', 'edit', 'edit', 'restore in place'), vm }),
+  fc.record({
+    what: fc.constantFrom('protect', 'unprotect', 'remove', 'let go', 'edit', 'edit', 'restore in place'),
+    vm,
+  }),
   fc.record({ what: fc.constant('set right'), pool }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constantFrom('signal pause', 'signal resume'), pool }),

@@ -26,7 +26,6 @@ const REQUESTS = {
   'heal now': healingRequest({ action: 'now', vms: ['web-1'] }),
   'heal skip': healingRequest({ action: 'skip', vms: ['web-1'] }),
   adopt: membershipRequest({ action: 'adopt', vms: ['old'] }),
-  detach: membershipRequest({ action: 'detach', vms: ['web-1'] }),
   takeover: membershipRequest({ action: 'takeover' }),
   release: membershipRequest({ action: 'release' }),
 };

@@ -11,7 +11,7 @@ import {
 } from '../../../api/resources.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
-import { removeVms } from '../../../clients/scaling/remove-vms.ts';
+import { nameVms, removeVms } from '../../../clients/scaling/remove-vms.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { isHandover, type MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
@@ -262,6 +262,17 @@ export class People {
       return this.request(pool, () => membershipRequest(request, { by: 'ann', id: this.#nextId() }));
     const uids = request.vms.map((name) => this.#world.vm(name)?.metadata.uid ?? 'gone');
     await this.request(pool, () => membershipRequest({ ...request, uids }, { by: 'ann', id: this.#nextId() }));
+  }
+
+  /** Has a pool let go of its VMs, as `drover detach` does. `isCounted`: it wants as many VMs less. */
+  async letGo(names: string[], isCounted: boolean): Promise<void> {
+    const vm = this.#world.vm(names[0]!);
+    const owner = vm === undefined ? undefined : controllerOf(vm);
+    if (owner === undefined) return;
+    await this.#tried(`drover detach ${names.join(' ')}${isCounted ? ' --decrement' : ''}`, async () => {
+      const how = { names, keep: true, isCounted, dryRun: 'none' } as const;
+      await nameVms(this.client.asClient, { namespace: NAMESPACE, name: owner.name }, how);
+    });
   }
 
   #nextId = (): string => `ann-${++this.#requests}`;

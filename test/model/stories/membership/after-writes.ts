@@ -1,6 +1,8 @@
 import { activityNow } from '../../facts.ts';
 import type { World } from '../../world/world.ts';
 
+const MOVES: readonly unknown[] = ['changeMembers', 'releaseVms', 'clearNamedRemovals'];
+
 /** Has this happen to the worker that moves VMs, right after so many of its writes; returns whether it has. */
 export function afterWrites(
   world: World,
@@ -11,7 +13,7 @@ export function afterWrites(
   world.onlookers.push({
     onWrite: (_write, call) => {
       const worker = world.workers.find(({ process }) => process === call?.process);
-      if (activityNow() === 'changeMembers' && worker !== undefined && ++writes === count) happens(worker);
+      if (MOVES.includes(activityNow()) && worker !== undefined && ++writes === count) happens(worker);
     },
   });
   return () => writes >= count;

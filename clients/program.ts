@@ -30,11 +30,9 @@ import {
 import { operationsCommand } from './commands/operations.ts';
 import {
   applyCommand,
-  deleteCommand,
   describeCommand,
   diffCommand,
   driftCommand,
-  getCommand,
   historyCommand,
   scaleCommand,
   statusCommand,
@@ -48,7 +46,6 @@ const GROUPS = {
   'Pools and replica sets': [
     applyCommand,
     diffCommand,
-    getCommand,
     describeCommand,
     statusCommand,
     dashboardCommand,
@@ -57,7 +54,6 @@ const GROUPS = {
     driftCommand,
     healCommand,
     historyCommand,
-    deleteCommand,
   ],
   'Members of a pool': [detachCommand, attachCommand, adoptCommand, takeoverCommand, releaseCommand],
   VMs: [
@@ -110,7 +106,7 @@ function withoutCompletion(name: string): Command {
       examples(
         ...ONLY_WITH_SOURCES,
         ['Make a pool of VMs and see it come up', 'drover apply -f pool.yaml && drover status --watch'],
-        ['Scale it', 'drover scale pool web --replicas 20'],
+        ['What it is doing, and why', 'drover describe pool web'],
       ),
     );
   program.hook('preAction', async (_, command) => {

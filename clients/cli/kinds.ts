@@ -60,7 +60,7 @@ const REPLICA_SETS: readonly OwnerKind[] = [
 export const OWNERS: readonly OwnerKind[] = [Pools, ...REPLICA_SETS];
 
 export const Vms: Kind = { resource: VirtualMachines, noun: 'VM', aliases: aliasesOf(VirtualMachines, 'vm', 'vms') };
-export const Vmis: Kind = {
+const Vmis: Kind = {
   resource: VirtualMachineInstances,
   noun: 'VMI',
   aliases: aliasesOf(VirtualMachineInstances, 'vmi', 'vmis'),

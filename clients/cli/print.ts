@@ -1,10 +1,9 @@
 import { styleText } from 'node:util';
 import { plainJson, plainText, printable } from '../../api/lib/plain-text.ts';
-import { withoutManagedFields, type New, type Stored } from '../../api/objects.ts';
+import { withoutManagedFields, type New } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 
 export type DataFormat = 'json' | 'yaml';
-export type Format = DataFormat | 'name' | 'wide';
 
 export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
 /** A cell of a table, with its colour for terminals that show one. */
@@ -41,15 +40,11 @@ export const printBrokenWatch = ({ message }: Error): void =>
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 
-interface TableOptions {
-  headers?: boolean;
-  /** Minimum widths of the columns, so that rows printed later stay aligned. */
-  widths?: number[];
-}
-
 /** Returns the lines of a table: upper-case headers, columns three spaces apart, nothing after the last one. */
-export function table(headers: string[], rows: Cell[][], options: TableOptions = {}): string[] {
-  const widths = widthsOf(headers, rows, options.widths);
+export function table(headers: string[], rows: Cell[][], options: { headers?: boolean } = {}): string[] {
+  const widths = headers.map((header, index) =>
+    Math.max(header.length, ...rows.map((row) => textOf(row[index] ?? '').length)),
+  );
   const line = (cells: Cell[]): string =>
     cells
       .map((cell, index) => {
@@ -61,11 +56,6 @@ export function table(headers: string[], rows: Cell[][], options: TableOptions =
       .trimEnd();
   return [...(options.headers === false ? [] : [headers]), ...rows].map(line);
 }
-
-export const widthsOf = (headers: string[], rows: Cell[][], least: number[] = []): number[] =>
-  headers.map((header, index) =>
-    Math.max(least[index] ?? 0, header.length, ...rows.map((row) => textOf(row[index] ?? '').length)),
-  );
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -95,10 +85,8 @@ function inTwo(ms: number, [large, largeName]: [number, string], [small, smallNa
 }
 
 /** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
-export const labelOf = (resource: Resource, name: string): string => `${typeLabelOf(resource)}/${name}`;
-
-export const typeLabelOf = ({ kind, group }: Resource): string =>
-  `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+export const labelOf = ({ kind, group }: Resource, name: string): string =>
+  `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${name}`;
 
 /** Returns the suffix of a sentence that says what a command did. */
 export function dryRunSuffix(where: string): string {
@@ -106,17 +94,10 @@ export function dryRunSuffix(where: string): string {
   return where === 'server' ? ' (server dry run)' : ' (dry run)';
 }
 
-/** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
-export function nameOf(object: New): string {
-  const group = object.apiVersion?.includes('/') ? `.${object.apiVersion.split('/')[0]}` : '';
-  return `${object.kind?.toLowerCase() ?? 'object'}${group}/${object.metadata.name}`;
-}
-
 const YAML = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
 
 /** Serializes objects for programs; several as one `List`. */
-export async function serialize(objects: New | New[], format: DataFormat | 'name'): Promise<string> {
-  if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
+export async function serialize(objects: New | New[], format: DataFormat): Promise<string> {
   const whole = Array.isArray(objects)
     ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
     : objects;
@@ -153,13 +134,6 @@ export async function printObjects(
 ): Promise<void> {
   const shown = objects.map(withoutManagedFields);
   print(await serialize(isOne ? shown[0]! : shown, format));
-}
-
-/** A column of a table of objects; `wide` columns are shown on request. */
-export interface Column {
-  header: string;
-  cell: (object: Stored) => Cell;
-  wide?: boolean;
 }
 
 /** Draws how much of a whole is ready. */

@@ -4,7 +4,7 @@ import { aNoun, kindArguments, KINDS, Pools, Vms, type Kind, type OwnerKind } fr
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-export interface Targets<K extends Kind = Kind> {
+interface Targets<K extends Kind = Kind> {
   kind: K;
   names: string[];
 }

@@ -5,7 +5,7 @@ import { Command } from './command.ts';
 const pruneDisksCommand = (): Command =>
   new Command('prune')
     .description('delete kept disks, and what is on them')
-    .argument('[names...]', 'of claims, as `drover get disks` shows them')
+    .argument('[names...]', 'of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them')
     .option('--pool <name>', 'only disks of this pool, even if the pool was deleted')
     .option('--orphaned', 'only disks whose pool was deleted')
     .option('--older-than <duration>', 'only disks kept for longer than this, such as 90m or 720h', parseDuration)
@@ -21,7 +21,10 @@ const pruneDisksCommand = (): Command =>
 const adoptDisksCommand = (): Command =>
   new Command('adopt')
     .description('give a pool the disks that an earlier pool of its name has kept')
-    .argument('[names...]', 'of claims, as `drover get disks` shows them (default: all that it has kept)')
+    .argument(
+      '[names...]',
+      'of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them (default: all that it has kept)',
+    )
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())
     .examples(['Give them to a pool that was recreated', 'drover disks adopt --pool web'])

@@ -1,5 +1,4 @@
-import { Option } from 'commander';
-import { kindArguments, KINDS, OWNERS, Vms } from '../cli/kinds.ts';
+import { kindArguments, OWNERS, Pools, Vms } from '../cli/kinds.ts';
 import { dryRunOption, formatOption, reasonOption, withManifests } from '../cli/options.ts';
 import { parseCount, parseDuration, parsePositiveDuration, parseBoolean } from '../cli/parse-values.ts';
 import { vmNamesOf } from '../cli/targets.ts';
@@ -33,31 +32,6 @@ export const diffCommand = (): Command =>
       ['In CI: does the cluster have what is in Git?', 'drover diff -f pools/ -R --exit-code'],
     )
     .does(async () => (await import('../apply/diff.ts')).diffManifests);
-
-export const getCommand = (): Command =>
-  new Command('get')
-    .description('list pools, replica sets, VMs, VMIs or kept disks; a named pool or set is shown with its VMs or VMIs')
-    .argument('<kind>', `${kindArguments(KINDS)}, KIND/NAME or KIND,KIND`)
-    .argument('[names...]', 'of these objects')
-    .option('-A, --all-namespaces', 'in all namespaces')
-    .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
-    .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
-    .option('--owner <kind/name>', 'only VMs, or VMIs, that this pool or replica set owns, such as vmrs/runners')
-    .addOption(formatOption())
-    .option('-w, --watch', 'keep watching, and print each change')
-    .option('--no-headers', 'leave out the headers')
-    .option('--show-managed-fields', 'keep metadata.managedFields in json and yaml')
-    .examples(
-      ['All pools of the namespace', 'drover get pools'],
-      ['All pools and replica sets of the cluster', 'drover get pools,vmrs,dvmirs -A'],
-      ['One pool and its VMs', 'drover get pool web'],
-      ['A replica set and its VMs', 'drover get vmrs runners'],
-      ['The VMIs of a set of instances alone', 'drover get vmis --owner dvmirs/frontend'],
-      ['The VMs of a pool, with more columns', 'drover get vms --pool web -o wide'],
-      ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
-      ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
-    )
-    .does(async () => (await import('../owners/get.ts')).getObjects);
 
 export const describeCommand = (): Command =>
   new Command('describe')
@@ -104,48 +78,15 @@ const list = (text: string): string[] => {
 
 export const scaleCommand = (): Command =>
   new Command('scale')
-    .description('set how many VMs a pool or a replica set has')
-    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
-    .argument('[names...]', 'of these objects')
-    .option('--replicas <count>', 'how many VMs', parseCount)
-    .option(
-      '--remove <names>',
-      'remove exactly these VMs of a pool, given as NAME,NAME…, and lower its replicas by their number',
-      list,
-    )
+    .description('remove exactly these VMs of a pool; kubectl sets a number')
+    .argument('<kind>', `${kindArguments([Pools])}, or KIND/NAME`)
+    .argument('[name]', 'of the pool')
+    .requiredOption('--remove <names>', 'VMs, given as NAME,NAME…; the replicas are lowered by their number', list)
     .option('--current-replicas <count>', 'only if this is the current number', parseCount)
     .addOption(reasonOption('history'))
     .addOption(dryRunOption())
-    .examples(
-      ['Ten VMs', 'drover scale pool web --replicas 10'],
-      ['Five in a replica set', 'drover scale vmrs runners --replicas 5'],
-      ['Ten, unless the number is no longer five', 'drover scale pool web --current-replicas 5 --replicas 10'],
-      ['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'],
-    )
-    .does(async () => (await import('../scaling/scale-owners.ts')).scaleOwners);
-
-export const deleteCommand = (): Command =>
-  withManifests(new Command('delete'))
-    .description('delete pools and replica sets; drover deletes their VMs first')
-    .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME; left out with -f`)
-    .argument('[names...]', 'of these objects')
-    .addOption(
-      new Option('--cascade <how>', 'what becomes of the VMs: "orphan" leaves them running')
-        .choices(['background', 'foreground', 'orphan'])
-        .default('background'),
-    )
-    .option('--wait [boolean]', 'wait until they and their VMs are deleted', parseBoolean, true)
-    .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: no limit)', parseDuration)
-    .option('--ignore-not-found', 'ignore objects that do not exist')
-    .addOption(dryRunOption())
-    .examples(
-      ['A pool and its VMs', 'drover delete pool web'],
-      ['A replica set and its VMs', 'drover delete vmrs runners'],
-      ['Everything that manifests name', 'drover delete -f pools/ -R'],
-      ['The pool alone; its VMs keep running', 'drover delete pool web --cascade=orphan'],
-      ['Request it and return at once', 'drover delete pool web --wait=false'],
-    )
-    .does(async () => (await import('../apply/delete.ts')).deleteNamed);
+    .examples(['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'])
+    .does(async () => (await import('../scaling/scale-pool.ts')).scalePool);
 
 export const historyCommand = (): Command =>
   new Command('history')

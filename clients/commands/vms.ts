@@ -137,10 +137,7 @@ export const vmCommand = (): Command =>
 export const protectCommand = (): Command =>
   protection('protect', true)
     .description('protect VMs of a pool from scale-in; others leave in their place')
-    .examples(
-      ['Two VMs that are in use', 'drover protect web-7 web-9'],
-      ['Which are protected', 'drover get vms --owner pool/web -o wide'],
-    );
+    .examples(['Two VMs that are in use', 'drover protect web-7 web-9']);
 
 export const unprotectCommand = (): Command =>
   protection('unprotect', false)

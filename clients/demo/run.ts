@@ -17,7 +17,6 @@ import { followOwners, inTime, untilAborted } from '../cli/watch-until.ts';
 import { prepare } from '../dev/prepare.ts';
 import { workflowUrl } from '../owners/progress.ts';
 import { StatusWatch } from '../owners/status-watch.ts';
-import { scale } from '../scaling/scale.ts';
 import { Session } from '../session/session.ts';
 
 interface DemoChoice {
@@ -92,12 +91,14 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     });
     const choices = { kube, force: false, keepReplicas: false, checksVms: true };
 
+    const scaleTo = (replicas: number): Promise<unknown> =>
+      kube.patch(Pools.resource, key, 'merge', { spec: { replicas } }, { subresource: 'scale' });
     say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);
     for (const each of await dryRunAll(planned, choices)) await applyOne(each, choices);
     await untilSettled(session, signal);
 
-    say(`Scaling out to ${OUT} (drover scale pool ${POOL} --replicas ${OUT}).`);
-    await scale(kube, Pools, key, { replicas: OUT, dryRun: 'none' });
+    say(`Scaling out to ${OUT} (kubectl scale dpool ${POOL} --replicas ${OUT}).`);
+    await scaleTo(OUT);
     await untilSettled(session, signal);
 
     say(`Giving each VM ${CORES} cores: its VMI must restart for it, and a quarter of the pool does at a time.`);
@@ -107,8 +108,8 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     });
     await untilSettled(session, signal);
 
-    say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
-    await scale(kube, Pools, key, { replicas: IN, dryRun: 'none' });
+    say(`Scaling in to ${IN} (kubectl scale dpool ${POOL} --replicas ${IN}).`);
+    await scaleTo(IN);
     await untilSettled(session, signal);
     await printHints(session, stack);
   } finally {
@@ -155,14 +156,15 @@ async function printHints(session: Session, stack: Stack): Promise<void> {
 
 In another terminal, in this folder:
 
-  npx drover get pool ${POOL}${elsewhere}
   npx drover status --watch${elsewhere}
-  npx drover scale pool ${POOL} --replicas 12${elsewhere}
   npx drover describe pool ${POOL}${elsewhere}
   npx drover rollout history pool ${POOL}${elsewhere}
   npx drover rollout undo pool ${POOL}${elsewhere}
 
-For kubectl and temporal: . ${join(stack.state, 'env')}, which says:
+and with kubectl, after . ${join(stack.state, 'env')}, which says what follows:
+
+  kubectl get dpool,vm
+  kubectl scale dpool ${POOL} --replicas 12
 
 ${exportLines(stack.env).trimEnd()}
 `);

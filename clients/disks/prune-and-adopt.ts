@@ -1,3 +1,4 @@
+import { KEPT_DISK } from '../../api/labels-and-annotations.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk, keptDiskMetadata } from '../../decisions/template/kept-disk.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
@@ -33,7 +34,9 @@ export const pruneDisks: Work<PruneFlags> = async (session, { all, dryRun, ...ch
   const claims = await keptClaims(kube, namespace);
   const missing = names.filter((name) => !claims.some(({ claim }) => claim.metadata.name === name));
   if (missing.length > 0)
-    throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
+    throw new Failure(
+      `${missing.join(', ')}: no kept disk of namespace ${namespace}; \`kubectl get pvc -l ${KEPT_DISK}\` lists them`,
+    );
   const found = disksToPrune(claims, { ...choice, names }, Date.now());
   if (found.length === 0) return printNote(`No kept disks to delete in ${namespace} namespace.`);
   await eachOf(found, { done: 'deleted', dryRun }, (one, isDry) => deleteKept(kube, one, isDry));

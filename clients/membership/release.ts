@@ -16,7 +16,7 @@ import { Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { oneTargetOf } from '../cli/targets.ts';
-import { waitForDeletion } from '../owners/wait-for-deletion.ts';
+import { inTime, watchUntil } from '../cli/watch-until.ts';
 import type { Work } from '../session/session.ts';
 import { controlledBy } from './controlled-vms.ts';
 import { requestHandover, poolAt, type HandoverOptions, type PoolAt } from './request-members.ts';
@@ -48,7 +48,11 @@ export const releasePool: Work<HandoverOptions> = async (session, options, ...ar
   const count = await requestHandover(session, droverPool, { action: 'release' }, options);
   const { uid } = droverPool.metadata;
   await ignoreNotFound(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
-  await waitForDeletion(kube, [{ kind: Pools, ...key, uid }], timeout);
+  const { namespace } = key;
+  const isGone = await inTime(timeout ?? 0, (signal) =>
+    watchUntil({ kube, resource: VirtualMachinePools, namespace, signal }, (present) => !present.has(uid)),
+  );
+  if (!isGone) throw new Failure(`pool ${key.name} is not deleted yet; drover continues with it`);
   print(`${labelOf(KubeVirtPools, key.name)} has ${count}`);
 };
 

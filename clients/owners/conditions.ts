@@ -33,7 +33,7 @@ const TONES: Record<string, NotableCondition['tone']> = {
 const ORDER = Object.keys(TONES);
 
 /** Healing that has nothing in progress may have something to say all the same. */
-export const notableConditions = (conditions: readonly Condition[] = []): NotableCondition[] =>
+const notableConditions = (conditions: readonly Condition[] = []): NotableCondition[] =>
   conditions
     .filter(({ type, status, message }) => type in TONES && (status === 'True' || (type === 'Healing' && message)))
     .toSorted((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type))

@@ -1,25 +1,21 @@
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { byController } from '../../api/owner-references.ts';
 import { blockingFinalizers } from '../../decisions/from-object/blocking-finalizers.ts';
-import { specRevision } from '../../decisions/from-object/vm.ts';
 import { NOT_READY_CONDITIONS } from '../../decisions/from-object/vmi.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { byName } from '../cli/owner.ts';
-import type { Cell, Style } from '../cli/print.ts';
 import { formatWarning, type Warning } from '../history/warnings.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
 export interface Member extends KubeObject {
-  spec?: { runStrategy?: string; template?: { spec?: { domain?: { machine?: { type?: string } } } } };
+  spec?: { runStrategy?: string };
   status?: {
     ready?: boolean;
     printableStatus?: string;
     /** Of an instance, which has no `ready` and no `printableStatus`. */
     phase?: string;
-    nodeName?: string;
-    machine?: { type?: string };
     conditions?: Condition[];
     startFailure?: { consecutiveFailCount?: number; retryAfterTimestamp?: string | null };
   };
@@ -45,8 +41,6 @@ export const stateOf = (vm: Member): string =>
 export const isStopped = (vm: Member): boolean => stateOf(vm) === 'Stopped' && vm.spec?.runStrategy !== 'Always';
 
 export const isDown = (vm: Member): boolean => !isReady(vm) && !isStopped(vm);
-
-export const revisionOf = (vm: Member): string => specRevision(vm) ?? '<none>';
 
 /**
  * Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. Between two starts,
@@ -85,20 +79,6 @@ function failedStarts({ status }: Member, now: number): string {
   if (count === 0) return '';
   const next = retryAt != null && Date.parse(retryAt) > now ? `, the next at ${retryAt}` : '';
   return `${count} failed start${count === 1 ? '' : 's'}${next}`;
-}
-
-const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
-
-/** Reports whether KubeVirt's words for the VM's state tell of a fault. */
-export const isTroubled = (vm: Member): boolean => TROUBLED.test(stateOf(vm));
-
-/** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
-export const stateCell = (state: string, ready: boolean): Cell => ({ text: state, style: stateStyle(state, ready) });
-
-function stateStyle(state: string, ready: boolean): Style {
-  if (ready) return 'green';
-  if (TROUBLED.test(state)) return 'red';
-  return state === 'Stopped' ? 'gray' : 'yellow';
 }
 
 /** The members that count as replicas of their owner: no standby and no extra VMs. */

@@ -22,7 +22,7 @@ export const ownersStatus: Work<StatusOptions> = async (session, options, ...arg
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
   if (names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
   if (output !== undefined && watch === true)
-    throw new UsageError('give --output or --watch, not both: `drover get --watch -o json` prints each change');
+    throw new UsageError('give --output or --watch, not both: `kubectl get dpool --watch -o json` prints each change');
   await checkSelector(selector);
   const kube = await session.kube();
   const namespace = allNamespaces === true ? undefined : await session.namespace();

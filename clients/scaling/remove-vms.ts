@@ -13,7 +13,12 @@ import { Failure, ifThere } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
-import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from './scale.ts';
+
+/** Field manager of `drover scale`. */
+const SCALE_MANAGER = 'drover-scale';
+
+/** Of another try, in milliseconds: a worker that writes the status at that moment is not a reason to fail. */
+const PAUSE_MS = 100;
 
 interface RemovalOptions {
   /** Names of the VMs. */
@@ -50,7 +55,8 @@ export function nameVms(
     const pool = await kube.get<Pool>(VirtualMachinePools, key);
     const { namespace, resourceVersion } = pool.metadata;
     const wanted = wantedReplicas(pool);
-    checkCurrent(Pools, key.name, wanted, currentReplicas);
+    if (currentReplicas !== undefined && wanted !== currentReplicas)
+      throw new Failure(`pool ${key.name} wants ${countOf(Pools, wanted)}, not ${currentReplicas}: left as it is`);
     checkPool(pool);
     const named = new Map(namedRemovals(pool.metadata.annotations).vms);
     const names = [...new Set(given)].filter((name) => !keep || named.get(name)?.keep !== true);

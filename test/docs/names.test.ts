@@ -140,7 +140,7 @@ const FOREIGN_FLAGS = new Set(
   (
     '--auth-header-fields-enabled --oidc-groups-prefix --oidc-username-prefix --upstream-client-cert-file ' +
     '--requestheader-allowed-names --requestheader-client-ca-file --namespace-mappings ' +
-    '--field-manager --max-semi-space-size --overwrite --server-side'
+    '--cascade --field-manager --max-semi-space-size --overwrite --server-side'
   ).split(' '),
 );
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { needs } from '../cluster/given/needs.ts';
 import { aFleet, until } from './fleet.ts';
 import { run } from './membership/commands.ts';
@@ -33,8 +33,7 @@ const wordsOf = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, bare]) => single ?? double ?? bare!);
 
 /** Commands that change nothing, and so may be asked again until they say what the page says. */
-const LOOKS =
-  /^npx drover (get|status|history|(rollout|heal|drain) status|rollout history|operations get)\b(?!.*--watch)/;
+const LOOKS = /^npx drover (status|history|(rollout|heal|drain) status|rollout history|operations get)\b(?!.*--watch)/;
 
 /** What differs from run to run: numbers, times, hashes, users, namespaces, and what the page leaves out. */
 const VARIES: [what: RegExp, as: string][] = [
@@ -70,6 +69,15 @@ async function kubectl(namespace: string, [verb, kind, name, ...more]: string[])
     await kube.patch(Nodes, { name: name! }, 'merge', { metadata: { annotations } });
   } else if (of === 'patch vm')
     await kube.patch(VirtualMachines, { namespace, name: name! }, 'merge', JSON.parse(more.at(-1)!) as object);
+  else if (of === 'scale dpool')
+    await kube.patch(
+      VirtualMachinePools,
+      { namespace, name: name! },
+      'merge',
+      { spec: { replicas: Number(more.at(-1)) } },
+      { subresource: 'scale', fieldManager: 'kubectl' },
+    );
+  else if (of === 'delete dpool') await kube.delete(VirtualMachinePools, { namespace, name: name! });
   else if (of === 'delete vmi') await kube.delete(VirtualMachineInstances, { namespace, name: name! });
   else throw new Error(`nobody knows what "kubectl ${of}" does`);
 }

@@ -15,13 +15,13 @@ describe('a command line that is being typed', () => {
     ['rollout pause pool ', { command: 'pause', operands: ['pool'], last: '' }],
     ['-n prod scale pool ', { command: 'scale', operands: ['pool'], globals: { ...globals, namespace: 'prod' } }],
     ['scale pool --namespace=prod ', { operands: ['pool'], globals: { ...globals, namespace: 'prod' } }],
-    ['scale pool web --replicas ', { operands: ['pool', 'web'], flag: '--replicas' }],
-    ['scale pool web --replicas 3 ', { operands: ['pool', 'web'], flag: undefined }],
-    ['get pools -o ', { operands: ['pools'], flag: '--output' }],
+    ['scale pool web --remove ', { operands: ['pool', 'web'], flag: '--remove' }],
+    ['scale pool web --remove web-3 ', { operands: ['pool', 'web'], flag: undefined }],
+    ['status pools -o ', { operands: ['pools'], flag: '--output' }],
     // No value of its own follows this flag.
     ['vm restart --dry-run ', { command: 'restart', operands: [], flag: undefined }],
     // A name that is a command's, too.
-    ['get pool scale ', { command: 'get', operands: ['pool', 'scale'] }],
+    ['status pool scale ', { command: 'status', operands: ['pool', 'scale'] }],
     ['--nonsense scale ', { command: 'scale' }],
   ])('is read: %s', (line, expected) => {
     expect(read(line)).toMatchObject(expected);

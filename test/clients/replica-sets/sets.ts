@@ -5,7 +5,6 @@ import type { ReplicaSet } from '../../../decisions/views/owner.ts';
 import { bareSet } from '../../api/replica-set/replica-sets.ts';
 
 export const VmSets = ownerKindOf('VirtualMachineReplicaSet')!;
-export const InstanceSets = ownerKindOf('VirtualMachineInstanceReplicaSet')!;
 
 /** A set as the API server has it. */
 export const setWith = (

@@ -103,7 +103,7 @@ test('a table shows the settings to users', async () => {
 
 test('commands use the file, and a flag or a variable counts for more', async () => {
   const read = async (args: string[], given = env()): Promise<string> =>
-    (await droverHere(['get', 'pools', ...args], given)).stderr;
+    (await droverHere(['status', 'pools', ...args], given)).stderr;
   expect(await read([])).toContain(join(home, 'nowhere'));
   expect(await read(['--kubeconfig', '/by/flag'])).toContain('/by/flag');
   expect(await read([], env({ KUBECONFIG: '/by/variable' }))).toContain('/by/variable');
@@ -111,7 +111,7 @@ test('commands use the file, and a flag or a variable counts for more', async ()
 
 test('a flag that has a variable takes the value of the file', async () => {
   const given = env();
-  await droverHere(['get', 'pools'], given);
+  await droverHere(['status', 'pools'], given);
   expect(given).toMatchObject({ DROVER_CLUSTER: 'east', DROVER_BURST: '3' });
   const bad = join(home, 'bad.yaml');
   writeFileSync(bad, 'cluster: East\n');
@@ -125,5 +125,5 @@ test('help and completion do without a file that cannot be used', async () => {
   const given = { DROVER_CONFIG: '/dev/null/none' };
   expect(await droverHere(['scale', '--help'], env(given))).toMatchObject({ code: 0, stderr: '' });
   expect(await droverHere(['complete', '--', 'sca'], env(given))).toMatchObject({ code: 0, stderr: '' });
-  expect(await droverHere(['get', 'pools'], env(given))).toMatchObject({ code: 1 });
+  expect(await droverHere(['status', 'pools'], env(given))).toMatchObject({ code: 1 });
 });

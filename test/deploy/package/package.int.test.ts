@@ -63,8 +63,8 @@ spec:
 
       expect(await drover('apply', '-f', manifest)).toEqual(well);
       await fleet().settled(namespace, 'web', namesUpTo('web', 2));
-      expect(await drover('scale', 'pool', 'web', '--replicas', '3', '-n', namespace)).toEqual(well);
-      await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+      expect(await drover('scale', 'pool', 'web', '--remove', 'web-2', '-n', namespace)).toEqual(well);
+      await fleet().settled(namespace, 'web', namesUpTo('web', 1));
       const history = await drover('history', 'pool', 'web', '-n', namespace);
       expect(history).toEqual({ code: 0, output: expect.stringMatching(/create +web-1, web-2/) as string });
       const alone = await drover('history', 'pool', 'web', '-n', namespace, '--address', '127.0.0.1:1');
@@ -108,7 +108,7 @@ spec:
     const { output } = await installed.run('kubectl-drover', ['scale', '--help']);
     expect(output).toMatch(/^Usage: kubectl drover scale /);
     const completed = await installed.run('kubectl_complete-drover', ['scale', '']);
-    expect(completed).toEqual({ code: 0, output: 'pool\t\nvmrs\t\ndvmirs\t\n:4\n' });
+    expect(completed).toEqual({ code: 0, output: 'pool\t\n:4\n' });
   });
 
   test('runs as krew unpacks and links it', async () => {

@@ -110,7 +110,8 @@ describe('protected VMs', () => {
     await fleet().patchPool(namespace, 'web', { replicas: 0 });
     await until(async () => expect(await blocked(namespace)).toBeDefined());
     expect(await annotations('web-1')).toBe('true');
-    expect((await drover('delete', 'pool', 'web', '-n', namespace)).code).toBe(0);
+    await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
     expect(await fleet().vmNames(namespace, 'web')).toEqual([]);
   });
 });

@@ -182,7 +182,7 @@ export const EVENT_REASONS = {
   Stopped: 'a VM was stopped, because a user asked for that',
   Restarted: 'a VM was restarted, because a user asked for that',
   Migrating: 'a VM is live-migrated, because a user asked for that',
-  Patched: 'a VM was changed, because a user asked for that',
+  Patched: 'a VM was changed and needs a restart for that, because a user asked for the change',
   FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   Evicted: 'a VM was shut down by `drover drain start`, to leave its node',

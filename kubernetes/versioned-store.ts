@@ -54,6 +54,11 @@ export class VersionedStore<T extends KubeObject, V> {
     return this.#version;
   }
 
+  /** Reports whether the store has everything as of this version, or newer. */
+  hasReached(version: bigint): boolean {
+    return this.#synced && this.#version >= version;
+  }
+
   /** `key` is `namespace/name`, or the name alone for objects without a namespace. */
   get(key: string): V | undefined {
     return this.#entries.get(key)?.view;
@@ -83,7 +88,7 @@ export class VersionedStore<T extends KubeObject, V> {
 
   /** Resolves to true once the store has reached `version`; to false if `timeoutMs` passes first. */
   async reached(version: bigint, timeoutMs: number): Promise<boolean> {
-    if (this.#synced && this.#version >= version) return true;
+    if (this.hasReached(version)) return true;
     const arrived = Promise.withResolvers<void>();
     const waiter = { version, resolve: arrived.resolve };
     this.#waiting.add(waiter);

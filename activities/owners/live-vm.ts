@@ -34,20 +34,43 @@ export interface LiveVm {
 }
 
 /** Returns the VM of this name with its VMI, as the API server has them now; undefined if the VM does not exist. */
-export async function liveVmWithVmi(
-  { client, cache }: LiveAccess,
-  { namespace, name }: ObjectKey,
+export async function liveVmWithVmi({ client, cache }: LiveAccess, key: ObjectKey): Promise<LiveVm | undefined> {
+  const [stored, found] = await Promise.all([liveVm(client, key), readVmi(client, key)]);
+  return stored && withVmi(cache, stored, found);
+}
+
+/**
+ * The same for an act that ends and moves no VMI: with the VMI that the cache has, if the cache is as new as the VM. A
+ * write to this version of the VM then goes to no VM that has another VMI by now.
+ */
+export async function liveVmWithCachedVmi(
+  { client, cache }: LiveAccess & { cache: Pick<ClusterCache, 'vmis' | 'vmiOf'> },
+  key: ObjectKey,
 ): Promise<LiveVm | undefined> {
-  const [stored, found] = await Promise.all([
-    liveVm(client, { namespace, name }),
-    ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name })),
-  ]);
+  const stored = await liveVm(client, key);
   if (stored === undefined) return undefined;
-  const isOwn = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(stored));
-  return { stored, vm: cache.vmView(stored), vmi: isOwn ? cache.withSurroundings(vmiView(found)) : undefined };
+  if (!cache.vmis.hasReached(BigInt(stored.metadata.resourceVersion)))
+    return withVmi(cache, stored, await readVmi(client, key));
+  const vm = cache.vmView(stored);
+  return { stored, vm, vmi: cache.vmiOf(vm) };
 }
 
 interface LiveAccess {
   client: KubeClient;
   cache: Pick<ClusterCache, 'vmView' | 'withSurroundings'>;
+}
+
+const readVmi = (
+  client: KubeClient,
+  { namespace, name }: ObjectKey,
+): Promise<Stored<VirtualMachineInstance> | undefined> =>
+  ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }));
+
+function withVmi(
+  cache: LiveAccess['cache'],
+  stored: Stored<VirtualMachine>,
+  found: Stored<VirtualMachineInstance> | undefined,
+): LiveVm {
+  const isOwn = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(stored));
+  return { stored, vm: cache.vmView(stored), vmi: isOwn ? cache.withSurroundings(vmiView(found)) : undefined };
 }

@@ -29,7 +29,7 @@ import { restartVm } from '../disruption/restart-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
+import { liveVmWithCachedVmi, liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { owningPool } from './snapshot-of-vms.ts';
 
@@ -145,8 +145,9 @@ export class VmPower {
   }
 
   async #executeOnce(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
-    const { action } = this.#in;
-    const live = await this.#read(item.name);
+    const { action, change } = this.#in;
+    // A change that restarts nothing needs to know of the VMI only what the change takes to have its effect.
+    const live = await this.#read(item.name, change?.restarts === false ? liveVmWithCachedVmi : liveVmWithVmi);
     if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) {
       // By an earlier attempt of this activity, or by a call whose answer was lost.
       this.#hasDone({ vms: live.vm.resourceVersion });
@@ -188,13 +189,15 @@ export class VmPower {
     if (changed.is === 'nothing') return { vm: key, end: 'Gone', message: 'it has it already' };
     if (changed.is === 'skipped') return { vm: key, end: 'Left', message: changed.message };
     this.#hasDone({ vms: changed.vm.resourceVersion });
-    await this.#recordEvent('Patch', changed.vm);
+    // The record on the VM says what was done; an Event also tells its owner that a restart is due.
+    if (this.#recordedChange(changed.vm)?.need === 'Restart') await this.#recordEvent('Patch', changed.vm);
     return this.#restartFor(item, changed.vm, begun);
   }
 
   async #restartFor(item: PowerVm, vm: VmView, begun: VmInProgress): Promise<NotAdmitted | null> {
     const target = this.#recordedChange(vm)?.vmi;
-    if (target === undefined) return null;
+    // Every client that may change the VM may write a record there.
+    if (target === undefined || this.#in.change?.restarts !== true) return null;
     const isObserved = await waitForObservedGeneration(this.#in.cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
     if (!isObserved) return this.#refused(item.name, 'KubeVirt has not observed its spec');
     const live = await this.#read(item.name);
@@ -272,11 +275,11 @@ export class VmPower {
     );
   }
 
-  /** Returns the VM, its VMI and its pool as the API server has them now. */
-  async #read(key: string): Promise<PooledVm | undefined> {
+  /** Returns the VM, its VMI and its pool; by default as the API server has them now. */
+  async #read(key: string, read: typeof liveVmWithCachedVmi = liveVmWithVmi): Promise<PooledVm | undefined> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
-    const live = await liveVmWithVmi({ client, cache }, { namespace, name });
+    const live = await read({ client, cache }, { namespace, name });
     const owner = live?.vm.owner;
     if (live === undefined || owner?.kind !== VirtualMachinePools.kind) return live && { ...live, owner: undefined };
     // KubeVirt's own pools have the same kind: the UID tells them apart.

@@ -1,7 +1,9 @@
 import { EVENT_REPORTER, NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { CoreEvents, VirtualMachineOperations, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { changesOf, type ChangeRecord } from '../../decisions/changes/change-record.ts';
 import type { Act } from '../../decisions/history/act.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
@@ -18,17 +20,19 @@ export interface Subject {
 
 /**
  * Returns what the cluster alone tells, for users who can't reach Temporal: drover's Events, which the API server keeps
- * for an hour by default, operations that name the VMs or their owner, and when each kept template was made. Leaves out
- * what the user may not read.
+ * for an hour by default, operations that name the VMs or their owner, changes that a VM has on record, and when each
+ * kept template was made. Leaves out what the user may not read.
  */
 export async function actsInCluster(kube: KubeClient, subject: Subject, revisions: Revision[]): Promise<Act[]> {
-  const { namespace } = subject;
-  const [events, operations] = await Promise.all([
-    eventsIn(kube, namespace),
+  const { namespace, name } = subject;
+  const [events, operations, changes] = await Promise.all([
+    ignoreUnseen(eventsIn(kube, namespace)),
     ignoreUnseen(kube.list<StoredOperation>(VirtualMachineOperations, { namespace })),
+    subject.resource === VirtualMachines ? ignoreUnseen(changesIn(kube, namespace, name)) : [],
   ]);
   return [
-    ...events.flatMap((event) => actOfEvent(event, subject)),
+    ...(events ?? []).flatMap((event) => actOfEvent(event, subject)),
+    ...(changes ?? []).map(([vm, change]) => actOfChange(vm.name, change)),
     ...(operations?.items ?? []).flatMap((operation) => actOfOperation(operation, subject)),
     ...revisions.flatMap(actsOfRevision),
   ];
@@ -36,36 +40,63 @@ export async function actsInCluster(kube: KubeClient, subject: Subject, revision
 
 /** Returns the VMs that `drover drain start` has shut down: no workflow knows of them. */
 export const evictionsInCluster = async (kube: KubeClient, subject: Subject): Promise<Act[]> =>
-  (await eventsIn(kube, subject.namespace))
+  ((await ignoreUnseen(eventsIn(kube, subject.namespace))) ?? [])
     .filter(({ reason }) => reason === 'Evicted')
     .flatMap((event) => actOfEvent(event, subject));
 
-const eventsIn = async (kube: KubeClient, namespace: string): Promise<Stored<CoreEvent>[]> =>
-  (
-    await ignoreUnseen(
-      kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `reportingComponent=${EVENT_REPORTER}` }),
-    )
-  )?.items ?? [];
+/** Leaves out Events of changes: the VMs have these on record, and those without an Event as well. */
+async function eventsIn(kube: KubeClient, namespace: string | undefined): Promise<Stored<CoreEvent>[]> {
+  const fieldSelector = `reportingComponent=${EVENT_REPORTER}`;
+  const { items } = await kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector });
+  return items.filter(({ reason }) => reason !== 'Patched');
+}
+
+/** Returns what VMs, or the VM of this name, have on record of changes by operations. */
+async function changesIn(
+  kube: KubeClient,
+  namespace: string | undefined,
+  name?: string,
+): Promise<[Stored['metadata'], ChangeRecord][]> {
+  const fields = name === undefined ? {} : { fieldSelector: `metadata.name=${name}` };
+  const { items } = await kube.list(VirtualMachines, { namespace, metadataOnly: true, ...fields });
+  return items.flatMap(({ metadata }) => changesOf(metadata.annotations).map((change) => [metadata, change] as const));
+}
 
 /** An Event contains this part of the name of a workflow. */
 const INSTANCE_LENGTH = 128;
 
 /**
- * Returns the acts of a run that Events on VMs show, the oldest first; `namespace` undefined: in all namespaces. Names
- * VMs by `namespace/name`, as runs do.
+ * Returns the acts of an operation that VMs, and Events on them, show, the oldest first. Names VMs by `namespace/name`,
+ * as runs do.
  */
 export async function actsOfRunInCluster(
   kube: KubeClient,
-  namespace: string | undefined,
+  { metadata: { namespace, uid }, spec }: StoredOperation,
   runId: string,
 ): Promise<Act[]> {
-  const fieldSelector = `reportingComponent=${EVENT_REPORTER}`;
-  const { items } = await kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector });
-  return items
+  const [events, changes] = await Promise.all([
+    eventsIn(kube, namespace),
+    spec.action === 'Patch' ? changesIn(kube, namespace) : [],
+  ]);
+  const acts = events
     .filter(({ reportingInstance }) => reportingInstance === runId.slice(0, INSTANCE_LENGTH))
-    .map((event) => actFrom(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]))
-    .toSorted((a, b) => a.time.localeCompare(b.time));
+    .map((event) => actFrom(event, [`${event.metadata.namespace}/${event.involvedObject.name}`]));
+  const ofIt = changes.filter(([, { id }]) => id === uid);
+  const changed = ofIt.map(([vm, change]) => actOfChange(`${vm.namespace}/${vm.name}`, change, runId));
+  return [...changed, ...acts].toSorted((a, b) => a.time.localeCompare(b.time));
 }
+
+const actOfChange = (vm: string, { at, by, reason, kept }: ChangeRecord, workflow = ''): Act =>
+  act({
+    time: at,
+    endedAt: at,
+    action: ACTION_LABELS.Patch.verb,
+    vms: [vm],
+    requestedBy: by,
+    end: kept === undefined ? ACTION_LABELS.Patch.done : 'Left',
+    message: kept ?? reason ?? null,
+    workflow,
+  });
 
 function actOfEvent(event: CoreEvent, { resource, name, isMember }: Subject): Act[] {
   const { involvedObject: about, action } = event;

@@ -9,21 +9,22 @@ import { TemporalUnreachable } from '../session/temporal.ts';
 import { workersIn } from '../session/workers.ts';
 
 /**
- * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from the Events
- * on the VMs, which the API server keeps for an hour by default. `warn`: called with a sentence if so.
+ * Returns what an operation has done to VMs, the oldest first: from Temporal or, if it does not answer, from what the
+ * VMs have on record and the Events on them, which the API server keeps for an hour by default. `warn`: called with a
+ * sentence if so.
  */
 export async function actsOfOperation(
   session: Session,
-  { metadata }: StoredOperation,
+  operation: StoredOperation,
   warn: (sentence: string) => void = printNote,
 ): Promise<Act[]> {
-  const runId = await runIdOf(session, metadata);
+  const runId = await runIdOf(session, operation.metadata);
   try {
     return await actsOfWorkflow(session, runId);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
-    warn(`${error.message}; this is what Events on the VMs tell`);
-    return actsOfRunInCluster(await session.kube(), metadata.namespace, runId);
+    warn(`${error.message}; this is what the VMs and Events on them show`);
+    return actsOfRunInCluster(await session.kube(), operation, runId);
   }
 }
 

@@ -58,8 +58,8 @@ export class StillClient {
     return this.#server.get(resource, key);
   }
 
-  getMetadata(resource: Resource, key: ObjectKey): Promise<Stored> {
-    return this.get(resource, key);
+  async getMetadata(resource: Resource, key: ObjectKey): Promise<Stored> {
+    return this.#server.get(resource, key);
   }
 
   async list(resource: Resource, options: ListOptions = {}): Promise<KubeList> {

@@ -321,7 +321,11 @@ export class World {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
     this.server.create(VirtualMachineInstances, {
       metadata: { namespace: namespace!, name, labels, ownerReferences: [owner] },
-      spec: { domain: { devices: {}, ...(machineType === undefined ? {} : { machine: { type: machineType } }) } },
+      spec: {
+        // No KubeVirt ends it: an activity that waits for that is late at once.
+        terminationGracePeriodSeconds: 0,
+        domain: { devices: {}, ...(machineType === undefined ? {} : { machine: { type: machineType } }) },
+      },
       status: {
         ...(machineType === undefined ? {} : { machine: { type: machineType } }),
         phase: 'Running',

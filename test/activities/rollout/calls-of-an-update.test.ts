@@ -1,13 +1,13 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION, POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
-import type { ObjectKey } from '../../../kubernetes/client.ts';
 import { aTemplate } from '../../model/pools.ts';
+import { callsTo } from '../forged/calls.ts';
 import { keyOf, targetOf, World } from '../forged/world.ts';
 
 type Texts = Record<string, string> | undefined;
@@ -57,21 +57,9 @@ async function updated({ annotations = [undefined, undefined], own = {}, meanwhi
   observed(world, vm);
   const [from, to] = [old, template].map((one) => revisionOf(one as PoolTemplate)) as [string, string];
   await world.start();
-  const calls: string[] = [];
-  const note = (verb: string, { plural }: Resource, name: string): void => void calls.push(`${verb} ${plural} ${name}`);
-  const { client } = world;
-  const get = client.get.bind(client);
-  vi.spyOn(client, 'get').mockImplementation((resource: Resource, key: ObjectKey) => {
-    note('get', resource, key.name);
-    return get(resource, key);
-  });
-  vi.spyOn(client, 'getMetadata').mockImplementation((resource: Resource, key: ObjectKey) => {
-    note('get metadata of', resource, key.name);
-    return get(resource, key);
-  });
+  const calls = callsTo(world.client);
   let isFirst = true;
-  client.onWrite = (verb, resource, name) => {
-    note(verb, resource, name);
+  world.client.onWrite = (_verb, resource) => {
     if (resource !== VirtualMachines) return;
     if (isFirst) meanwhile?.(world, vm);
     isFirst = false;

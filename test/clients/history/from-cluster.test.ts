@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { CHANGES_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { CoreEvents, VirtualMachineOperations, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { actsInCluster, evictionsInCluster, type Subject } from '../../../clients/history/from-cluster.ts';
+import {
+  actsInCluster,
+  actsOfRunInCluster,
+  evictionsInCluster,
+  type Subject,
+} from '../../../clients/history/from-cluster.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
@@ -136,4 +143,60 @@ test('a VM that a drain has shut down has a row beside what workflows have recor
   expect(await evictionsInCluster(kube, vm)).toMatchObject([
     { action: 'evict', vms: ['web-1'], end: 'Done', message: 'shut down to leave node n1' },
   ]);
+});
+
+/** A VM that these operations have changed, each by its UID. */
+const changed = (name: string, ...changes: object[]): object => {
+  const records = changes.map((change) => ({
+    operation: 'patch-1',
+    need: 'Nothing',
+    at: AT,
+    by: 'ann',
+    edits: [],
+    ...change,
+  }));
+  const annotations = { [CHANGES_ANNOTATION]: JSON.stringify({ changes: records }) };
+  return { metadata: { namespace: 'prod', name, annotations } };
+};
+
+const CHANGED = new Map([
+  [
+    CoreEvents,
+    [
+      {
+        ...eventOf('VirtualMachine', 'web-1', 'Changed'),
+        action: 'Patch',
+        reason: 'Patched',
+        reportingInstance: 'run',
+      },
+    ],
+  ],
+  [
+    VirtualMachines,
+    [
+      changed('web-1', { id: 'op', reason: 'new label' }, { id: 'another' }),
+      changed('web-2', { id: 'op', at: LATER, kept: 'it was changed since: metadata.labels.tier' }),
+      changed('web-3'),
+    ],
+  ],
+]);
+
+test('what an operation has changed is told by the VMs, each once', async () => {
+  const { kube } = cluster(CHANGED);
+  const operation = { metadata: { namespace: 'prod', name: 'patch-1', uid: 'op' }, spec: { action: 'Patch' } };
+  const acts = await actsOfRunInCluster(kube, operation as StoredOperation, 'run');
+  expect(acts.map(({ time, vms, end, requestedBy, message }) => [time, vms, end, requestedBy, message])).toEqual([
+    [AT, ['prod/web-1'], 'Patched', 'ann', 'new label'],
+    [LATER, ['prod/web-2'], 'Left', 'ann', 'it was changed since: metadata.labels.tier'],
+  ]);
+});
+
+test('changes are in the history of a VM without Temporal, and in that of no pool', async () => {
+  const { kube, asked } = cluster(CHANGED);
+  expect(await actsInCluster(kube, pool, [])).toEqual([]);
+  expect((await actsInCluster(kube, vm, [])).map(({ action, message }) => [action, message])).toContainEqual([
+    'patch',
+    'new label',
+  ]);
+  expect(asked).toContainEqual({ namespace: 'prod', metadataOnly: true, fieldSelector: 'metadata.name=web-1' });
 });

@@ -561,7 +561,7 @@ test('a script of a user starts the workflow of an operation, and tells what has
   const alone = await logs('--address', '127.0.0.1:1');
   expect(alone).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('this is what Events on the VMs tell') as string,
+    stderr: expect.stringContaining('this is what the VMs and Events on them show') as string,
   });
   expect(alone.stdout).toMatch(new RegExp(`restart +${vms.namespace}/db +.*Done`));
   expect(await run('made-up')).toEqual({

@@ -36,7 +36,7 @@ import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 /** `minVersions`: what a later plan must have seen: by the labels of their VMIs, it knows what these run. */
 interface Labelled {
   /** As they are now. */
-  vms: (VmWithVmi & { isClone: boolean })[];
+  vms: (VmWithVmi & { isClone: boolean; isOrphan: boolean })[];
   minVersions: ResourceVersions;
 }
 
@@ -112,7 +112,8 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion }, strategy);
       const stored = await ignoreStale(patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch));
       if (stored === undefined) return 'skipped';
-      done.vms.push({ vm: stored, vmi, isClone: isClone(vm.metadata) });
+      const isOrphan = pool.metadata.deletionTimestamp !== undefined;
+      done.vms.push({ vm: stored, vmi, isClone: isClone(vm.metadata), isOrphan });
       return 'done';
     };
     outcomeOf(await tryEach(vms, act, { most: concurrency }));
@@ -128,8 +129,10 @@ async function report(
   verb: string,
 ): Promise<ResourceVersions | Acted> {
   if (vms.length === 0) return 'skipped';
-  const [clones, others] = [vms.filter((one) => one.isClone), vms.filter((one) => !one.isClone)];
-  await tell(client, key, reason, `${verb} by hand`, others);
+  const clones = vms.filter((one) => one.isClone);
+  const of = (isOrphan: boolean) => vms.filter((one) => !one.isClone && one.isOrphan === isOrphan);
+  await tell(client, key, reason, `${verb} by hand`, of(false));
+  await tell(client, key, reason, 'Left without an owner, since the pool is deleted with --cascade=orphan', of(true));
   await tell(client, key, 'CloneUnlabelled', 'Not of the pool, though cloned from a VM of it with its labels', clones);
   return minVersions;
 }

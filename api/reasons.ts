@@ -206,6 +206,7 @@ export const EVENT_REASONS = {
   BudgetFull: 'a rollout waits for the disruption budget, which VMs use up that are down for other reasons',
   DrainStuck: 'VMs may never leave a node that is drained',
   Stalled: 'a pool does not continue before a user corrects something',
+  RestartRequired: 'a VM has waited for a restart for a minute, for a change that KubeVirt cannot apply while it runs',
 } as const satisfies Record<string, string>;
 
 export type EventReason = keyof typeof EVENT_REASONS;

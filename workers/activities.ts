@@ -85,6 +85,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     }),
     watching: withWaitFailures(
       createWatchActivities({
+        client: ended,
         cache,
         burst,
         signalsOf,

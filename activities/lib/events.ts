@@ -25,11 +25,12 @@ export function recordEvent(
 }
 
 /** Does the same on a VM of any owner. */
-export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent): Promise<void> {
+export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent, cause?: string): Promise<void> {
   return record(
     client,
     { apiVersion: apiVersionOf(VirtualMachines), kind: VirtualMachines.kind, ...regarded(vm) },
     event,
+    cause,
   );
 }
 

@@ -7,6 +7,7 @@ import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/re
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
@@ -18,10 +19,12 @@ import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 import { lookForLostChildren, type ChildSignals } from './lost-children.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { leastPlanIntervalMs } from './plan-interval.ts';
+import { restartNotices } from './restart-notices.ts';
 import { watchedOperations, watchedSchedules } from './watched-operations.ts';
 import type { Signals, Watched, WatchedObjects } from './watched.ts';
 
 export interface WatchActivityOptions {
+  client: KubeClient;
   cache: ClusterCache;
   burst: number;
   signalsOf: (what: Watched['what']) => Signals;
@@ -45,7 +48,7 @@ const RESYNC_MS = 300_000;
 const MANAGED_MS = 15_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, childSignals, onWatching, stopping } = options;
+  const { client, cache, childSignals, onWatching, stopping } = options;
   const { resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
 
   const watched = watchedKinds(options);
@@ -61,6 +64,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       // Kept here: cache callbacks run outside any activity, without a current context.
       const context = Context.current();
       const { log, info } = context;
+      const ended = new AbortController();
       const followers = watched.map((one) => follow(one, cluster, context, options));
       const unsubscribe = cache.subscribe((change) => {
         for (const { hear } of followers) hear(change);
@@ -76,9 +80,11 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const findLost = oneAtATime(lookForLostChildren(context.client, cluster, childSignals), (error) =>
         log.warn('batches and attempts that were ended could not be listed', { error: error.message }),
       );
+      const noteRestarts = oneAtATime(restartNotices(client, cache, ended.signal), () => {});
       const look = setInterval(() => {
         for (const { findUnmanaged } of followers) findUnmanaged();
         void findLost();
+        void noteRestarts();
       }, managedMs);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
@@ -88,6 +94,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
         await Promise.race([context.cancelled, rejectOn(stopping, workerShutdown), rejectOn(cache.lost, serverLost)]);
       } finally {
         onWatching?.(false);
+        ended.abort();
         clearInterval(beat);
         clearInterval(resync);
         clearInterval(look);

@@ -34,4 +34,17 @@ export const whyRestartIsVain = (vm: VmView, vmi: VmiView): string | null =>
     ? `it was restarted at ${rfc3339(vmi.createdAt)}, and still waits: ${sentenceOf(vm.restartRequired)}`
     : null;
 
+/** How long a VM waits before its user is told: a rollout, or whoever has changed it, may restart it at once. */
+const NOTICE_AFTER_MS = 60_000;
+/** Until then since the change, workers that are started tell it again, in case that none ran. */
+const NOTICE_WITHIN_MS = 600_000;
+
+/** Returns why the user of a VM is to be told that it waits for a restart; null if it does not, or not so recently. */
+export function whyRestartIsDue(vm: VmView, vmi: VmiView | undefined, now: number): string | null {
+  const { restartRequired } = vm;
+  const waitsMs = now - (restartRequired?.since ?? -Infinity);
+  const isDue = waitsMs >= NOTICE_AFTER_MS && waitsMs <= NOTICE_WITHIN_MS;
+  return isDue && vmi !== undefined && whyRestartIsVain(vm, vmi) === null ? sentenceOf(restartRequired!) : null;
+}
+
 const sentenceOf = ({ message }: NonNullable<VmView['restartRequired']>): string => message || 'KubeVirt does not say';

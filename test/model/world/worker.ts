@@ -131,6 +131,7 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createScheduleActivities(common),
     ...createOperationActivities({ ...common, runs: runControl(CLUSTER) }),
     ...createWatchActivities({
+      client,
       cache,
       burst,
       // Most stories start runs themselves.

@@ -122,14 +122,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
  * told if that lasts for too long.
  */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
-  await using _drawn = await new StatusWatch({
-    session,
-    kind: Pools,
-    namespace: NAMESPACE,
-    names: [POOL],
-    withProgress: true,
-    isLive: true,
-  }).start();
+  await using _drawn = await new StatusWatch(session, { kind: Pools, namespace: NAMESPACE, names: [POOL] }).start();
   const kube = await session.kube();
   const pool = await kube.get<Pool>(Pools.resource, { namespace: NAMESPACE, name: POOL });
   let last = readyStateOf(Pools, pool);

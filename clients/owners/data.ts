@@ -6,7 +6,7 @@ import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
 import { knownRevisions } from '../pool/revisions.ts';
 import { rolloutView, type RolloutView } from '../pool/view.ts';
 import type { Session } from '../session/session.ts';
-import { countStates, isReady, membersByOwner, replicasAmong, type Member } from './members.ts';
+import { countStates, memberOf, membersByOwner, replicasAmong, type Member } from './members.ts';
 import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
 /** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
@@ -39,7 +39,7 @@ export interface OwnerState {
   workflow: string;
   kind: OwnerKind;
   owner: Stored<Owner>;
-  members: Stored<Member>[];
+  members: Member[];
   progress: Progress;
   rollout: RolloutView | undefined;
 }
@@ -54,7 +54,7 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     desired: wantedReplicas(owner),
     current: replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length,
-    ready: replicas.filter(isReady).length,
+    ready: replicas.filter(({ isReady }) => isReady).length,
     available: owner.status?.availableReplicas ?? 0,
     states: Object.fromEntries(countStates(members)),
     conditions: owner.status?.conditions ?? [],
@@ -73,27 +73,34 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
   };
 }
 
-/** Reads pools or replica sets, and what `status` tells of them. Throws `KubeError` (404) if a named one is missing. */
-export async function readData(
-  session: Session,
-  kind: OwnerKind,
-  which: { namespace: string | undefined; names: string[]; selector?: string | undefined },
-): Promise<OwnerData[]> {
+/** Which pools or replica sets are shown. */
+export interface WhichOwners {
+  kind: OwnerKind;
+  /** Undefined for all namespaces. */
+  namespace: string | undefined;
+  /** Empty for all objects of the kind. */
+  names: string[];
+  /** A label selector for the objects, not for their members. */
+  selector?: string | undefined;
+}
+
+/** Reads pools or replica sets, with what is in progress. Throws `KubeError` (404) if a named one is missing. */
+export async function readStates(session: Session, which: WhichOwners): Promise<OwnerState[]> {
+  const { kind, namespace } = which;
   const kube = await session.kube();
   const [owners, { items }] = await Promise.all([
     namedOrAll<Owner>(kube, kind.resource, which),
-    kube.list<Member>(kind.members.resource, { namespace: which.namespace }),
+    kube.list(kind.members.resource, { namespace }),
   ]);
-  const membersOf = membersByOwner(items, kind);
-  const states = owners.map((owner) => readState(session, kind, owner, membersOf(identityOf(owner))));
-  return (await Promise.all(states)).map(ownerData);
+  const membersOf = membersByOwner(items.map(memberOf(kind.members)), kind);
+  return Promise.all(owners.map((owner) => readState(session, kind, owner, membersOf(identityOf(owner)))));
 }
 
-export async function readState(
+async function readState(
   session: Session,
   kind: OwnerKind,
   owner: Stored<Owner>,
-  members: Stored<Member>[],
+  members: Member[],
 ): Promise<OwnerState> {
   const kube = await session.kube();
   const [workflow, progress, rollout] = await Promise.all([

@@ -1,12 +1,11 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { identityOf } from '../../api/owner-references.ts';
 import { CoreEvents } from '../../api/resources.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/rules/pool-defaults.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { OWNERS, type OwnerKind } from '../cli/kinds.ts';
-import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
+import { isPool, type Owner } from '../cli/owner.ts';
 import { ageOf, printNote, plain, print, table, printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
 import { timeOfEvent, type CoreEvent } from '../history/core-event.ts';
@@ -14,17 +13,8 @@ import { lastWarnings, type Warning } from '../history/warnings.ts';
 import type { RolloutView } from '../pool/view.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import type { Session, Work } from '../session/session.ts';
-import { ownerData, readState, type OwnerState } from './data.ts';
-import {
-  isDown,
-  isReady,
-  formatStates,
-  membersByOwner,
-  standbyOf,
-  stateOf,
-  whyNotReady,
-  type Member,
-} from './members.ts';
+import { ownerData, readStates, type OwnerState } from './data.ts';
+import { formatStates, isStopped, standbyOf, whyNotReady, type Member } from './members.ts';
 import { workflowUrl, type Progress } from './progress.ts';
 
 const EVENTS = 20;
@@ -33,16 +23,12 @@ const NOT_READY_SHOWN = 10;
 /** Prints all that is known about pools or replica sets. */
 export const describeOwners: Work<{ output?: DataFormat }> = async (session, { output }, ...args) => {
   const { kind, names } = targetsOf(args, OWNERS);
-  const kube = await session.kube();
   const namespace = await session.namespace();
-  const owners = await namedOrAll<Owner>(kube, kind.resource, { namespace, names });
-  if (output !== undefined) {
-    const data = await Promise.all(owners.map((owner) => describedData(session, kind, owner)));
-    return printItems(data, output, { isOne: names.length === 1 });
-  }
-  if (owners.length === 0) printNote(`No resources found in ${namespace} namespace.`);
-  for (const [index, owner] of owners.entries())
-    print(`${index === 0 ? '' : '\n\n'}${(await describeOwner(session, kind, owner)).join('\n')}`);
+  const states = await readStates(session, { kind, namespace, names });
+  const all = await Promise.all(states.map((state) => readBeside(session, state)));
+  if (output !== undefined) return printItems(all.map(describedData), output, { isOne: names.length === 1 });
+  if (all.length === 0) printNote(`No resources found in ${namespace} namespace.`);
+  else print(all.map((known) => describeOwner(known).join('\n')).join('\n\n\n'));
 };
 
 /** All that is known about a pool or replica set. */
@@ -55,28 +41,22 @@ interface Known extends OwnerState {
   url: string | undefined;
 }
 
-async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Known> {
+export async function readBeside(session: Session, state: OwnerState): Promise<Known> {
   const kube = await session.kube();
+  const { owner, members } = state;
   const { namespace = '', uid } = owner.metadata;
-  const { resource } = kind.members;
-  const { items } = await kube.list<Member>(resource, { namespace });
-  const members = membersByOwner(items, kind)(identityOf(owner));
-  const [state, events] = await Promise.all([
-    readState(session, kind, owner, members),
-    kube
-      .list<CoreEvent>(CoreEvents, { namespace, fieldSelector: `involvedObject.uid=${uid}` })
-      .then(({ items }) => items),
-  ]);
+  const fieldSelector = `involvedObject.uid=${uid}`;
+  const { items: events } = await kube.list<CoreEvent>(CoreEvents, { namespace, fieldSelector });
   const url = state.progress.known ? await workflowUrl(session, state.workflow) : undefined;
   const newest = events.sort((a, b) => Date.parse(timeOfEvent(a)) - Date.parse(timeOfEvent(b))).slice(-EVENTS);
-  const down = new Set(members.filter(isDown).map(({ metadata: { name } }) => name));
-  const warnings = await lastWarnings(kube, namespace, down);
+  const down = members.filter((one) => !one.isReady && !isStopped(one)).map(({ metadata: { name } }) => name);
+  const warnings = await lastWarnings(kube, namespace, new Set(down));
   return { ...state, url, events: newest, warnings };
 }
 
 /** Describes all that is known about a pool or replica set, as lines for a user. */
-export async function describeOwner(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
-  const known = await read(session, kind, owner);
+export function describeOwner(known: Known): string[] {
+  const { kind, owner } = known;
   return [
     ...headLines(kind, owner),
     ...(known.rollout === undefined ? [] : rolloutSection(known.rollout)),
@@ -89,16 +69,15 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
 }
 
 /** The same for programs. */
-export async function describedData(session: Session, kind: OwnerKind, owner: Stored<Owner>) {
-  const known = await read(session, kind, owner);
+export function describedData(known: Known) {
   return {
     ...ownerData(known),
     workflowUrl: known.url ?? null,
     notReady: known.members
-      .filter((vm) => !isReady(vm))
+      .filter(({ isReady }) => !isReady)
       .map((vm) => ({
         name: vm.metadata.name,
-        state: stateOf(vm),
+        state: vm.status,
         message: whyNotReady(vm, known.warnings.get(vm.metadata.name)) || null,
       })),
     events: known.events.map((event) => ({
@@ -107,7 +86,7 @@ export async function describedData(session: Session, kind: OwnerKind, owner: St
       reason: event.reason ?? null,
       message: event.message ?? null,
     })),
-    spec: owner.spec,
+    spec: known.owner.spec,
   };
 }
 
@@ -210,7 +189,7 @@ function conditionLines({ status }: Owner): string[] {
 
 function memberLines({ members, warnings }: Pick<Known, 'members' | 'warnings'>): string[] {
   const notReady = members
-    .filter((vm) => !isReady(vm))
+    .filter(({ isReady }) => !isReady)
     .flatMap((vm) => rowsOf(vm, warnings.get(vm.metadata.name)))
     .slice(0, NOT_READY_SHOWN);
   return [
@@ -220,9 +199,9 @@ function memberLines({ members, warnings }: Pick<Known, 'members' | 'warnings'>)
 }
 
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
-function rowsOf(vm: Stored<Member>, warning: Warning | undefined): string[][] {
+function rowsOf(vm: Member, warning: Warning | undefined): string[][] {
   const message = whyNotReady(vm, warning);
-  return message === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', message]];
+  return message === '' ? [] : [[vm.metadata.name, vm.status, message]];
 }
 
 function workflowLines(id: string, { progress, url }: Known): string[] {

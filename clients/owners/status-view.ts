@@ -1,29 +1,17 @@
 import type { Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isLiveTerminal } from '../cli/live.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
-import type { Revision } from '../pool/revisions.ts';
-import { rolloutView } from '../pool/view.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
-import { conditionsBesideRollout } from './conditions.ts';
-import { isReady, isStopped, formatStates, replicasAmong, standbyOf, type Member } from './members.ts';
+import type { Now } from '../runs/run-lines.ts';
+import { conditionsBesideRollout } from '../view/conditions.ts';
+import type { OwnerState } from './data.ts';
+import { isStopped, formatStates, replicasAmong, standbyOf } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
-/** A pool or replica set as the live view shows it. */
-interface OwnerView {
-  kind: OwnerKind;
-  owner: Stored<Owner>;
-  members: Stored<Member>[];
-  /** `undefined` if its workflow was not asked yet, or Temporal is unknown. */
-  progress: Progress | undefined;
-  /** The known revisions of a pool, for their numbers. */
-  revisions?: Revision[];
-  /** Whether the object is drawn again and again as it changes. */
-  isLive: boolean;
-}
+/** A pool or replica set to show. `progress`: undefined if its workflow was not asked yet. */
+export type OwnerView = Omit<OwnerState, 'workflow' | 'progress'> & { progress: Progress | undefined };
 
 const ERRORS_SHOWN = 3;
 const CONDITION_LENGTH = 300;
@@ -32,20 +20,18 @@ const SAME_LENGTH = 200;
 
 /**
  * Returns the object in a few lines: its progress, its members by state, the rollout of a pool, what is in flight, what
- * went wrong last.
+ * went wrong last. `since`: as of when the age of a rollout is told.
  */
-export function statusLines(view: OwnerView, now: number): string[] {
-  const { kind, members } = view;
+export function statusLines(view: OwnerView, now: number, since: Now): string[] {
+  const { kind, members, rollout } = view;
   const conditions = conditionLines(view);
-  const head = [headLine(view), `  ${kind.members.noun}s: ${formatStates(members)}`];
-  return [...head, ...rollout(view, now), ...conditions, ...inProgress(view, conditions, now)];
-}
-
-function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): string[] {
-  if (!isPool(kind, owner)) return [];
-  // In a log, a rollout that waits all night should not say so every second.
-  const since = isLive && !isLiveTerminal(process.stdout) ? undefined : now;
-  return noteworthyLines(rolloutView(owner, revisions), since).map((line) => `  ${line}`);
+  return [
+    headLine(view),
+    `  ${kind.members.noun}s: ${formatStates(members)}`,
+    ...(rollout === undefined ? [] : noteworthyLines(rollout, since).map((line) => `  ${line}`)),
+    ...conditions,
+    ...inProgress(view, conditions, now),
+  ];
 }
 
 function headLine({ kind, owner, members }: OwnerView): string {
@@ -58,9 +44,9 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const last = isPool(kind, owner)
     ? `${owner.status?.updatedReplicas ?? 0} updated`
     : `${status?.availableReplicas ?? 0} available`;
-  const ready = replicas.filter(isReady).length;
+  const ready = replicas.filter(({ isReady }) => isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
-  const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
+  const surge = members.filter(({ role }) => role === 'Surge').length;
   const extra = surge === 0 ? '' : `, ${surge} extra`;
   const halted = stopped === 0 ? '' : `, ${stopped} stopped`;
   const numbers = `${ready}/${toRun} ready${halted}, ${active.length} total, ${last}${extra}${formatStandby(kind, owner)}`;
@@ -76,7 +62,8 @@ function inProgress({ owner, members, progress }: OwnerView, shown: string[], no
   if (progress === undefined) return [];
   if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.message}`)];
   const { doing, retryAt } = progress.progress;
-  const isAsWanted = members.filter((one) => isReady(one) || isStopped(one)).length >= wantedReplicas(owner);
+  const isAsWanted =
+    replicasAmong(members).filter((one) => one.isReady || isStopped(one)).length >= wantedReplicas(owner);
   const isWell = isAsWanted && doing.length === 0 && retryAt === null;
   // What went wrong once is over then: `describe` and `history` still tell.
   return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, shown, now);

@@ -1,10 +1,12 @@
 import { UsageError } from '../cli/failure.ts';
 import { OWNERS } from '../cli/kinds.ts';
+import { Live } from '../cli/live.ts';
 import { checkSelector } from '../cli/parse-values.ts';
 import { printItems, type DataFormat } from '../cli/print.ts';
 import { targetsOf } from '../cli/targets.ts';
 import type { Work } from '../session/session.ts';
-import { readData } from './data.ts';
+import { ownerData, readStates } from './data.ts';
+import { statusLines } from './status-view.ts';
 import { StatusWatch } from './status-watch.ts';
 
 interface StatusOptions {
@@ -24,21 +26,20 @@ export const ownersStatus: Work<StatusOptions> = async (session, options, ...arg
   if (output !== undefined && watch === true)
     throw new UsageError('give --output or --watch, not both: `kubectl get dpool --watch -o json` prints each change');
   await checkSelector(selector);
-  const kube = await session.kube();
-  const namespace = allNamespaces === true ? undefined : await session.namespace();
-  for (const name of names) await kube.get(kind.resource, { namespace, name });
-  if (output !== undefined) {
-    const data = await readData(session, kind, { namespace, names, selector });
-    return printItems(data, output, { isOne: names.length === 1 });
+  const which = { kind, namespace: allNamespaces === true ? undefined : await session.namespace(), names, selector };
+  if (watch === true) {
+    const kube = await session.kube();
+    for (const name of names) await kube.get(kind.resource, { namespace: which.namespace, name });
+    await using _drawn = await new StatusWatch(session, which).start();
+    await new Promise(() => {});
   }
-  await using _drawn = await new StatusWatch({
-    session,
-    kind,
-    namespace,
-    names,
-    selector,
-    withProgress: await session.knowsTemporal(),
-    isLive: watch === true,
-  }).start();
-  if (watch === true) await new Promise(() => {});
+  const states = await readStates(session, which);
+  if (output !== undefined) return printItems(states.map(ownerData), output, { isOne: names.length === 1 });
+  const live = new Live();
+  const now = Date.now();
+  const knowsTemporal = await session.knowsTemporal();
+  const views = states.map((state) => ({ ...state, progress: knowsTemporal ? state.progress : undefined }));
+  const blocks = views.map((view) => statusLines(view, now, now));
+  live.drawBlocks(kind.noun, blocks.length > 0 ? blocks : [[`no ${kind.noun}s`]]);
+  live.end();
 };

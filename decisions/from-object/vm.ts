@@ -52,7 +52,11 @@ export interface VirtualMachine extends KubeObject {
     ready?: boolean;
     printableStatus?: string;
     runStrategy?: string;
-    startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
+    startFailure?: {
+      consecutiveFailCount?: number;
+      lastFailedVMIUID?: string;
+      retryAfterTimestamp?: string | null;
+    };
     stateChangeRequests?: unknown[];
     preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
   };

@@ -199,16 +199,20 @@ function whyNotMigratable(conditions: Condition[]): string | null {
  * Conditions of a VM or VMI that say why it is not ready if they are false. Those that name a cause come first: a false
  * Ready says little more than that it is not.
  */
-export const NOT_READY_CONDITIONS = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+const NOT_READY_CONDITIONS = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
-function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
+/** KubeVirt's reason of `Ready` while a VM has no VMI, which says nothing of why. */
+const NO_VMI = 'VMINotExists';
+
+/** Returns KubeVirt's own words for why a VM or VMI with these conditions, and this reason, is not ready. */
+export function whyNotReady(conditions: Condition[] = [], reason?: string): string | null {
   const pause = pauseOf(conditions);
   if (pause !== null && !isPausedOnRequest({ pause }))
     return pause.message === '' ? pause.reason : `${pause.reason}: ${pause.message}`;
   for (const type of NOT_READY_CONDITIONS) {
     const condition = find(conditions, type);
     const explanation = condition?.message || condition?.reason;
-    if (condition?.status === 'False' && explanation) return explanation;
+    if (condition?.status === 'False' && condition.reason !== NO_VMI && explanation) return explanation;
   }
   return reason || null;
 }

@@ -1,6 +1,10 @@
+import type { VmState } from '../../view/vm-state.ts';
+
+export type { VmState };
+
 /**
  * What the page shows. The server makes these from Kubernetes objects, the browser only reads them: types alone,
- * without an import of anything else of drover, so that both sides can take them. Times are RFC 3339.
+ * without an import of any code, so that both sides can take them. Times are RFC 3339.
  */
 
 /** Something that a user may ask for, as the buttons name it. */
@@ -36,13 +40,6 @@ export interface ObjectRef {
   namespace: string | null;
   name: string;
 }
-
-/**
- * State of a VM in one letter, for a glyph and a colour: `R` ready, `S` starting or coming back, `M` migrating, `U`
- * restarting for its rollout, `H` being healed, `D` down although it should run, `F` failing, `P` paused, `O` stopped
- * as its owner wants it, `T` terminating, `Y` standby and as it should be.
- */
-export type VmState = 'R' | 'S' | 'M' | 'U' | 'H' | 'D' | 'F' | 'P' | 'O' | 'T' | 'Y';
 
 /**
  * One VM, or VMI of a set of VMIs, as a square: its name, its state, and the index of its revision in

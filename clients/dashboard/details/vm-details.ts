@@ -13,7 +13,8 @@ import { ageOf } from '../../cli/print.ts';
 import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
-import { isDown, stateOf, whyNotReady, type Member } from '../../owners/members.ts';
+import { isStopped, vmiMember, vmMember, type Member } from '../../owners/members.ts';
+import { NEXT, whyLost } from '../../view/vm-wait.ts';
 import type { Fact, VmDetails } from '../contract/requests.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { creationOf } from './history.ts';
@@ -53,21 +54,21 @@ export async function readVm(
     return { status: 'Deleted', isReady: false, explanation, facts: [], disks: [], history: [], unknown };
   }
   const view = vmi === undefined ? null : withNode(vmiView(vmi), isNodeLost);
-  const member = object as Stored<Member>;
+  const member = vm === undefined ? vmiMember(vmi!) : vmMember(vm, now);
+  const { status, isReady } = member;
+  const isDown = !isReady && !isStopped(member);
   const [disks, warnings] = await Promise.all([
-    readDisks(kube, vm ?? vmi!, unknown),
-    lastWarnings(kube, namespace, new Set(isDown(member) ? [name] : [])),
+    readDisks(kube, object, unknown),
+    lastWarnings(kube, namespace, new Set(isDown ? [name] : [])),
   ]);
-  const isReady = vm === undefined ? (view?.ready ?? false) : vm.status?.ready === true;
   return {
-    status: stateOf(member),
+    status,
     isReady,
     explanation: whyOf(member, vm, view, {
       pool,
       now,
-      isReady,
       warning: warnings.get(name),
-      unfilled: isDown(member) ? unfilledDisks(disks) : [],
+      unfilled: isDown ? unfilledDisks(disks) : [],
     }),
     facts: factsOf(vm, view, object, pool === undefined ? null : budgetUseOf(pool, name, now)),
     disks: disks.map(({ shown }) => shown),
@@ -82,31 +83,19 @@ const withNode = (vmi: VmiView, isNodeLost: Known['isNodeLost']): VmiView => ({
 });
 
 function whyOf(
-  member: Stored<Member>,
+  { metadata: { name }, isReady, why }: Member,
   vm: Stored<VirtualMachine> | undefined,
   vmi: VmiView | null,
-  {
-    pool,
-    now,
-    isReady,
-    warning,
-    unfilled,
-  }: {
-    pool: Stored<Pool> | undefined;
-    now: number;
-    isReady: boolean;
-    warning: Warning | undefined;
-    unfilled: string[];
-  },
+  beside: { pool: Stored<Pool> | undefined; now: number; warning: Warning | undefined; unfilled: string[] },
 ): string[] {
-  const { name } = member.metadata;
+  const { pool, now, warning, unfilled } = beside;
   const view = vm === undefined ? null : vmView(vm);
   const found = [
-    vmi?.nodeLost === true ? `its node ${vmi.node ?? ''} does not answer` : '',
+    whyLost(vmi) ?? '',
     view === null ? '' : whyStopped(view, vmi),
     ...unfilled,
-    isUnready(vmi) ? 'its guest runs, and is not ready' : '',
-    whyNotReady(member, undefined, now),
+    isUnready(vmi) ? NEXT['Running']! : '',
+    why,
     warning === undefined ? '' : `the last warning: ${formatWarning(warning, now)}`,
     vmi !== null && !vmi.ready ? (vmi.whyNotReady ?? '') : '',
     vmi?.pause == null ? '' : `it is paused: ${vmi.pause.message || vmi.pause.reason}`,

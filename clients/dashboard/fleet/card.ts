@@ -4,22 +4,20 @@ import { CLAIM_MS } from '../../../decisions/disruption-budget/claims.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
-import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell, VmState } from '../contract/fleet.ts';
+import type { SeenVm, VmState } from '../../view/vm-state.ts';
+import { waitOf, type VmWait } from '../../view/vm-wait.ts';
+import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { ownerNeeds, UNSEEN_MS, type WaitingVm } from '../view/owner-needs.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
-import type { SeenVm } from '../view/vm-state.ts';
-import { waitOf, type VmWait } from '../view/vm-wait.ts';
 
 /** A member as it is placed on a card. */
-export interface Seat {
+export interface Seat extends SeenVm {
   name: string;
-  seen: SeenVm;
   revision: string | null;
   role: 1 | 2 | undefined;
   /** RFC 3339; null if unknown. */
   downSince: string | null;
-  wait: VmWait | null;
 }
 
 const USES_SHOWN = 50;
@@ -77,9 +75,7 @@ export class Card {
     this.#count(seat, 1);
     const revision = this.#indexOf(seat.revision);
     const cell: VmCell =
-      seat.role === undefined
-        ? [seat.name, seat.seen.state, revision]
-        : [seat.name, seat.seen.state, revision, seat.role];
+      seat.role === undefined ? [seat.name, seat.state, revision] : [seat.name, seat.state, revision, seat.role];
     if (before?.join() === cell.join()) return undefined;
     this.cells.set(seat.name, cell);
     return cell;
@@ -97,15 +93,15 @@ export class Card {
     this.#count(seat, -1);
   }
 
-  #count({ name, seen, role, wait }: Seat, by: 1 | -1): void {
-    this.#counts[seen.state] = (this.#counts[seen.state] ?? 0) + by;
+  #count({ name, state, isReady, isDown, role, wait }: Seat, by: 1 | -1): void {
+    this.#counts[state] = (this.#counts[state] ?? 0) + by;
     if (by === 1 && wait !== null) this.#waits.set(name, wait);
     else this.#waits.delete(name);
     if (role !== undefined) return;
-    if (seen.state !== 'T') this.#current += by;
-    if (seen.isReady) this.#ready += by;
-    if (seen.state === 'O') this.#stopped += by;
-    setMembership(this.#down, name, by === 1 && seen.isDown);
+    if (state !== 'T') this.#current += by;
+    if (isReady) this.#ready += by;
+    if (state === 'O') this.#stopped += by;
+    setMembership(this.#down, name, by === 1 && isDown);
   }
 
   #indexOf(hash: string | null): number {
@@ -145,13 +141,13 @@ export class Card {
 
   /** Members that wait, and members that healing has deleted and has yet to make again. */
   #waiting(): WaitingVm[] {
-    const waits = [...this.#waits].map(([vm, wait]) => ({ vm, state: this.#seats.get(vm)!.seen.state, ...wait }));
+    const waits = [...this.#waits].map(([vm, wait]) => ({ vm, state: this.#seats.get(vm)!.state, ...wait }));
     const cycles = this.pool?.status?.healing?.cycles ?? [];
     const gone = cycles.filter(({ vm }) => !this.#seats.has(vm));
     return [
       ...waits,
       ...gone.flatMap((cycle): WaitingVm[] => {
-        const wait = waitOf('H', { vm: null, vmi: undefined, migration: undefined, cycle });
+        const wait = waitOf('H', { vm: null, vmi: undefined, cycle });
         return wait === null ? [] : [{ vm: cycle.vm, state: 'H', ...wait }];
       }),
     ];

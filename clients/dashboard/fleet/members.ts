@@ -4,8 +4,8 @@ import { liveVmi } from '../../../decisions/health/availability.ts';
 import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { seenVm, seenVmi } from '../view/vm-state.ts';
-import { waitOf, type Cycle } from '../view/vm-wait.ts';
+import { seenVm, seenVmi } from '../../view/vm-state.ts';
+import type { Cycle } from '../../view/vm-wait.ts';
 import type { Seat } from './card.ts';
 
 /** A migration that has not ended, or null: then it is only known to have been there. */
@@ -108,10 +108,8 @@ export class Members {
     const owner = vmi?.standalone?.owner;
     if (vmi === undefined || owner?.kind !== 'VirtualMachineInstanceReplicaSet') return null;
     const { namespace, name } = vmi;
-    const downSince = timeOf(vmi.readySince);
-    const seen = seenVmi(vmi, this.isMigrating(key));
-    const wait = waitOf(seen.state, { vm: null, vmi, migration: this.#migrationOf(key), cycle: null });
-    const seat: Seat = { name, seen, revision: null, role: undefined, downSince, wait };
+    const seen = seenVmi(vmi, this.#migrationOf(key));
+    const seat: Seat = { ...seen, name, revision: null, role: undefined, downSince: timeOf(vmi.readySince) };
     return { owner: ownerKey(owner.kind, namespace, owner.uid), namespace, seat };
   }
 
@@ -120,18 +118,14 @@ export class Members {
     const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
     const vmi = found?.vmUid === vm.uid ? found : undefined;
     const { cycle, failedAt, isClaimed } = this.#flags.get(key) ?? NO_FLAGS;
-    const migration = this.#migrationOf(key);
     // A later VM of the same name has not failed.
     const hasFailed = failedAt !== null && vm.createdAt <= failedAt;
-    const flags = { isMigrating: migration !== undefined, isHealed: cycle !== null, hasFailed, isClaimed };
-    const seen = seenVm(vm, isUnseen ? null : vmi, flags);
     const seat: Seat = {
+      ...seenVm(vm, isUnseen ? null : vmi, { migration: this.#migrationOf(key), cycle, hasFailed, isClaimed }),
       name,
-      seen,
       revision: liveVmi(vmi)?.revision ?? vm.revision,
       role: roleLabel === null ? undefined : SEATS[roleLabel],
       downSince: timeOf(vm.notReadySince),
-      wait: waitOf(seen.state, { vm, vmi, migration, cycle }),
     };
     return {
       owner: owner === null ? `none/${namespace}` : ownerKey(owner.kind, namespace, owner.uid),

@@ -6,10 +6,11 @@ import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { BY_SPEC } from '../../pool/view.ts';
-import type { Need, NeedKind, OwnerCard, Rollout, VmState } from '../contract/fleet.ts';
+import type { VmState } from '../../view/vm-state.ts';
+import type { VmWait } from '../../view/vm-wait.ts';
+import type { Need, NeedKind, OwnerCard, Rollout } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
 import { needOf, draftsOf, type NeedDraft } from './need.ts';
-import type { VmWait } from './vm-wait.ts';
 
 /** How long an object may wait for a worker before somebody should look, in milliseconds. */
 export const UNSEEN_MS = 30_000;

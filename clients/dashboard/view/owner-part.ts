@@ -9,10 +9,10 @@ import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
-import { conditionsBesideRollout } from '../../owners/conditions.ts';
 import type { RevisionRecord } from '../../pool/revisions.ts';
 import { rolloutView, type RolloutView } from '../../pool/view.ts';
 import { shownRollout } from '../../rollout/lines.ts';
+import { conditionsBesideRollout } from '../../view/conditions.ts';
 import type { Healing, OwnerCard, Revision, Rollout, Step, Windows } from '../contract/fleet.ts';
 import { poolActions, type WhyNot } from './actions.ts';
 

@@ -1,15 +1,24 @@
 import { expect, test } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
+import type { Stored } from '../../../api/objects.ts';
 import { lastWarnings } from '../../../clients/history/warnings.ts';
-import { whyNotReady, type Member } from '../../../clients/owners/members.ts';
+import { vmMember, whyNotReady } from '../../../clients/owners/members.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
 const NOW = Date.parse('2026-11-27T16:00:00Z');
 
 /** A VM whose starts fail, as KubeVirt has it between two of them: without a VMI. */
-const between = (retryAfterTimestamp?: string): Member => ({
-  metadata: { namespace: 'shop', name: 'web-1' },
+const between = (retryAfterTimestamp?: string): Stored<VirtualMachine> => ({
+  metadata: {
+    namespace: 'shop',
+    name: 'web-1',
+    uid: 'x',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: { runStrategy: 'Always' },
   status: {
     printableStatus: 'CrashLoopBackOff',
     conditions: [{ type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist' }],
@@ -29,12 +38,12 @@ const event = (kind: string, name: string, at: string, more: object = {}): objec
 const cluster = (items: object[]): KubeClient => ({ list: () => Promise.resolve({ items }) }) as unknown as KubeClient;
 
 test('between two starts, a VM says how often they failed and when the next is, not that it has no VMI', () => {
-  expect(whyNotReady(between('2026-11-27T16:02:00Z'), undefined, NOW)).toBe(
+  expect(whyNotReady(vmMember(between('2026-11-27T16:02:00Z'), NOW), undefined, NOW)).toBe(
     '3 failed starts, the next at 2026-11-27T16:02:00Z',
   );
-  expect(whyNotReady(between('2026-11-27T15:59:00Z'), undefined, NOW)).toBe('3 failed starts');
+  expect(whyNotReady(vmMember(between('2026-11-27T15:59:00Z'), NOW), undefined, NOW)).toBe('3 failed starts');
   const warning = { at: '2026-11-27T15:58:00Z', reason: 'SyncFailed', message: 'no disk' };
-  expect(whyNotReady(between(), warning, NOW)).toBe('3 failed starts; SyncFailed: no disk (2m ago)');
+  expect(whyNotReady(vmMember(between(), NOW), warning, NOW)).toBe('3 failed starts; SyncFailed: no disk (2m ago)');
 });
 
 test.each([
@@ -43,9 +52,19 @@ test.each([
   ['DataVolumeError', 'a DataVolume of it has failed'],
   ['Stopped', ''],
 ])('a VM that has no VMI says what its state tells, not that it has none: %s', (printableStatus, why) => {
-  const { metadata, status } = between();
+  const { status, ...vm } = between();
   const { startFailure: _none, ...rest } = status!;
-  expect(whyNotReady({ metadata, status: { ...rest, printableStatus } }, undefined, NOW)).toBe(why);
+  expect(whyNotReady(vmMember({ ...vm, status: { ...rest, printableStatus } }))).toBe(why);
+});
+
+test.each([
+  [{ type: 'Failure', status: 'True', message: 'a webhook denied the request' }, 'a webhook denied the request'],
+  [{ type: 'PodScheduled', status: 'False', message: 'no node fits' }, 'no node fits'],
+] as const)('a VM that cannot start says why first, and not that its guest does not run: %o', (condition, why) => {
+  const { metadata } = between();
+  const ready = { type: 'Ready', status: 'False', message: 'the guest is not running' } as const;
+  const status = { printableStatus: 'Stopped', conditions: [ready, condition] };
+  expect(whyNotReady(vmMember({ metadata, status }))).toBe(why);
 });
 
 test('the last warning about a VM, its VMI or its pod counts, and no notice of drover', async () => {

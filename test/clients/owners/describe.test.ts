@@ -1,15 +1,17 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
-import { Pools } from '../../../clients/cli/kinds.ts';
-import { describedData, describeOwner } from '../../../clients/owners/describe.ts';
-import type { Member } from '../../../clients/owners/members.ts';
+import { Pools, type OwnerKind } from '../../../clients/cli/kinds.ts';
+import type { Owner } from '../../../clients/cli/owner.ts';
+import { readStates } from '../../../clients/owners/data.ts';
+import { describedData, describeOwner, readBeside } from '../../../clients/owners/describe.ts';
 import type { Session } from '../../../clients/session/session.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
 const stored = { resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', namespace: 'default' };
-const vm = (name: string, uid: string, ready: boolean): Stored<Member> => ({
+const vm = (name: string, uid: string, ready: boolean): Stored<VirtualMachine> => ({
   metadata: {
     ...stored,
     name,
@@ -18,6 +20,7 @@ const vm = (name: string, uid: string, ready: boolean): Stored<Member> => ({
       { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachineReplicaSet', name: 'web', uid, controller: true },
     ],
   },
+  spec: { runStrategy: 'Always' },
   status: {
     ready,
     printableStatus: ready ? 'Running' : 'Starting',
@@ -25,26 +28,25 @@ const vm = (name: string, uid: string, ready: boolean): Stored<Member> => ({
   },
 });
 
-/** A session on a cluster with these VMs, which has no Temporal. */
-const sessionWith = (...vms: Stored<Member>[]): Session => {
+/** All that is known about an object in a cluster with these VMs, which has no Temporal. */
+const known = async (kind: OwnerKind, owner: Stored<Owner>, ...vms: Stored[]) => {
   const list = ({ plural }: Resource): Promise<{ items: Stored[] }> =>
     Promise.resolve({ items: plural === 'virtualmachines' ? vms : [] });
-  return {
+  const session = {
     cluster: 'default',
-    kube: () => Promise.resolve({ list }),
+    kube: () => Promise.resolve({ list, get: () => Promise.resolve(owner) }),
     knowsTemporal: () => Promise.resolve(false),
   } as unknown as Session;
+  const { namespace, name } = owner.metadata;
+  const [state] = await readStates(session, { kind, namespace, names: [name] });
+  return readBeside(session, state!);
 };
 
 test('a replica set is described by its spec, conditions and VMs, without what only pools have', async () => {
   const done = { type: 'Progressing', status: 'False' as const, reason: 'Complete', message: '3 of 3 VMs exist' };
   const set = setWith({ minReadySeconds: 5 }, { readyReplicas: 1, availableReplicas: 1, conditions: [done] });
-  const session = sessionWith(
-    vm('web-b2c3d', 'set-uid', true),
-    vm('web-c3d4f', 'set-uid', false),
-    vm('db-1', 'other', true),
-  );
-  const lines = await describeOwner(session, VmSets, set);
+  const vms = [vm('web-b2c3d', 'set-uid', true), vm('web-c3d4f', 'set-uid', false), vm('db-1', 'other', true)];
+  const lines = describeOwner(await known(VmSets, set, ...vms));
   expect(lines).toEqual(
     expect.arrayContaining([
       'Name:         web',
@@ -63,7 +65,7 @@ test('a replica set is described by its spec, conditions and VMs, without what o
 });
 
 async function standbyOf(request: UserRequest): Promise<string | undefined> {
-  const lines = await describeOwner(sessionWith(), Pools, poolWith(request));
+  const lines = describeOwner(await known(Pools, poolWith(request)));
   return lines.find((line) => line.startsWith('Standby:'));
 }
 
@@ -78,8 +80,8 @@ test('a pool is described with its standby VMs while it has, or wants, any', asy
 
 test('a set is, for programs, its numbers, states, conditions, and why VMs are not ready', async () => {
   const set = setWith({}, { readyReplicas: 1, availableReplicas: 1, conditions: [] });
-  const session = sessionWith(vm('web-b2c3d', 'set-uid', true), vm('web-c3d4f', 'set-uid', false));
-  expect(await describedData(session, VmSets, set)).toMatchObject({
+  const vms = [vm('web-b2c3d', 'set-uid', true), vm('web-c3d4f', 'set-uid', false)];
+  expect(describedData(await known(VmSets, set, ...vms))).toMatchObject({
     kind: 'VirtualMachineReplicaSet',
     name: 'web',
     desired: 3,

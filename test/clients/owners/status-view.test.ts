@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { countStates, isReady, membersByOwner, type Member } from '../../../clients/owners/members.ts';
-import { statusLines } from '../../../clients/owners/status-view.ts';
+import { isPool } from '../../../clients/cli/owner.ts';
+import { countStates, membersByOwner, vmiMember, vmMember, type Member } from '../../../clients/owners/members.ts';
+import { statusLines, type OwnerView } from '../../../clients/owners/status-view.ts';
+import { rolloutView } from '../../../clients/pool/view.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
@@ -27,10 +29,21 @@ const pool = {
   spec: { replicas: 4, template: {} },
   status: { replicas: 2, updateRevision: 'new', updatedReplicas: 1 },
 } as unknown as Stored<Pool>;
-const vm = (name: string, state: string, more: object = {}): Stored<Member> => ({
-  metadata: meta(name, { labels: { 'drover.dev/revision': 'new' }, ...owned('web'), ...more }),
-  status: { printableStatus: state, ready: state === 'Running' },
-});
+const vm = (name: string, state: string, more: object = {}, runStrategy = 'Always'): Member =>
+  vmMember({
+    metadata: meta(name, { labels: { 'drover.dev/revision': 'new' }, ...owned('web'), ...more }),
+    spec: { runStrategy },
+    status: { printableStatus: state, ready: state === 'Running' },
+  });
+/** A pool or set as it is shown; what is not told of it is not known. */
+function shown(
+  view: Pick<OwnerView, 'kind' | 'owner'> & Partial<OwnerView>,
+  revisions: Parameters<typeof rolloutView>[1] = [],
+): string[] {
+  const { kind, owner } = view;
+  const rollout = isPool(kind, owner) ? rolloutView(owner, revisions) : undefined;
+  return statusLines({ members: [], progress: undefined, rollout, ...view }, NOW, undefined);
+}
 
 test('a pool is reported in numbers that leave out VMs that are leaving', () => {
   const vms = [
@@ -38,19 +51,16 @@ test('a pool is reported in numbers that leave out VMs that are leaving', () => 
     vm('web-2', 'Starting'),
     vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' }),
   ];
-  const [head, states] = statusLines(
-    { kind: Pools, owner: pool, members: vms, progress: undefined, isLive: true },
-    NOW,
-  );
+  const [head, states] = shown({ kind: Pools, owner: pool, members: vms });
   expect(head).toMatch(/^default\/web {2}█{5}░{15} 1\/4 ready, 2 total, 1 updated$/);
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
 
 test('of a pool, VMs count as wanted that are to run, and its stopped ones are told beside', () => {
-  const halted = { ...vm('web-3', 'Stopped'), spec: { runStrategy: 'Halted' } };
-  const begun = { ...vm('web-4', 'Stopped'), spec: { runStrategy: 'Always' } };
+  const halted = vm('web-3', 'Stopped', {}, 'Halted');
+  const begun = vm('web-4', 'Stopped');
   const members = [vm('web-1', 'Running'), vm('web-2', 'Running'), halted, begun];
-  const [head] = statusLines({ kind: Pools, owner: pool, members, progress: undefined, isLive: true }, NOW);
+  const [head] = shown({ kind: Pools, owner: pool, members });
   expect(head).toMatch(/█{13}░{7} 2\/3 ready, 1 stopped, 4 total, 1 updated$/);
 });
 
@@ -69,10 +79,7 @@ test('the work in progress, the next try and the last three errors follow', () =
     updating: [],
     rollout: null,
   };
-  const lines = statusLines(
-    { kind: Pools, owner: pool, members: [], progress: { known: true, progress }, isLive: true },
-    NOW,
-  ).slice(2);
+  const lines = shown({ kind: Pools, owner: pool, progress: { known: true, progress } }).slice(2);
   expect(lines).toEqual([
     '  in progress: create web-5',
     '  next try in 10s',
@@ -85,17 +92,13 @@ test('the work in progress, the next try and the last three errors follow', () =
 test('past errors are not shown for a pool that is well', () => {
   const recentErrors = [{ time: '2026-01-01T00:00:50Z', reason: 'FailedCreate', message: 'quota' }];
   const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
-  const lines = (members: Stored<Member>[], more: object = {}): string[] =>
-    statusLines(
-      {
-        kind: Pools,
-        owner: pool,
-        members,
-        progress: { known: true, progress: { ...progress, ...more } },
-        isLive: true,
-      },
-      NOW,
-    );
+  const lines = (members: Member[], more: object = {}): string[] =>
+    shown({
+      kind: Pools,
+      owner: pool,
+      members,
+      progress: { known: true, progress: { ...progress, ...more } },
+    });
   const all = [1, 2, 3, 4].map((n) => vm(`web-${n}`, 'Running'));
   const error = '  10s ago: FailedCreate: quota';
   expect(lines(all)).not.toContain(error);
@@ -110,10 +113,7 @@ test('a drain is shown', () => {
 
 test('standby VMs are counted separately', () => {
   const owner = { ...pool, spec: { ...pool.spec, standby: { replicas: 2 } }, status: { standbyReplicas: 2 } };
-  const [head] = statusLines(
-    { kind: Pools, owner: owner as Stored<Pool>, members: [], progress: undefined, isLive: true },
-    NOW,
-  );
+  const [head] = shown({ kind: Pools, owner: owner as Stored<Pool> });
   expect(head).toMatch(/0\/4 ready, 0 total, 0 updated, 0\/2 standby$/);
 });
 
@@ -125,9 +125,9 @@ test('a pool that cannot make its VMs says why', () => {
       conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Forbidden', message: 'exceeded quota' }],
     },
   };
-  expect(
-    statusLines({ kind: Pools, owner: failed as Stored<Pool>, members: [], progress: undefined, isLive: true }, NOW),
-  ).toContain('  ReplicaFailure: Forbidden: exceeded quota');
+  expect(shown({ kind: Pools, owner: failed as Stored<Pool> })).toContain(
+    '  ReplicaFailure: Forbidden: exceeded quota',
+  );
 });
 
 test('an error that a condition already reports is not repeated', () => {
@@ -140,25 +140,17 @@ test('an error that a condition already reports is not repeated', () => {
     message,
   }));
   const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
-  expect(
-    statusLines(
-      { kind: Pools, owner: failed, members: [], progress: { known: true, progress }, isLive: true },
-      NOW,
-    ).slice(2),
-  ).toEqual([`  ReplicaFailure: FailedCreate: web-1: ${why}`, '  10s ago: Forbidden: quota']);
+  expect(shown({ kind: Pools, owner: failed, progress: { known: true, progress } }).slice(2)).toEqual([
+    `  ReplicaFailure: FailedCreate: web-1: ${why}`,
+    '  10s ago: Forbidden: quota',
+  ]);
 });
 
 const withConditions = (...conditions: object[]): string[] =>
-  statusLines(
-    {
-      kind: Pools,
-      owner: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>,
-      members: [],
-      progress: undefined,
-      isLive: true,
-    },
-    NOW,
-  ).slice(2);
+  shown({
+    kind: Pools,
+    owner: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>,
+  }).slice(2);
 
 test('a pool whose VMs are healed, or are unhealthy and not healed, says so', () => {
   const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
@@ -184,15 +176,11 @@ test('a pool whose VMs are healed, or are unhealthy and not healed, says so', ()
 });
 
 test('revisions have their numbers as far as these are known', () => {
-  const lines = statusLines(
-    { kind: Pools, owner: poolWith(), members: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true },
-    NOW,
-  );
+  const lines = shown({ kind: Pools, owner: poolWith() }, [revisionWith(7, 2)]);
   expect(lines.at(-1)).toMatch(/^ {2}revision 7 \(\w+\), from \w+$/);
 });
 
-const told = (said: UserRequest): string[] =>
-  statusLines({ kind: Pools, owner: poolWith(said), members: [], progress: undefined, isLive: true }, NOW).slice(2);
+const told = (said: UserRequest): string[] => shown({ kind: Pools, owner: poolWith(said) }).slice(2);
 
 test('a rollout is reported while there is something to report', () => {
   const failures = [{ vm: 'web-1', message: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
@@ -218,7 +206,9 @@ test('VMs belong to the pool whose UID controls them, whatever their labels say,
 });
 
 test('states are counted, the most frequent first', () => {
-  expect(countStates([vm('a', 'Starting'), vm('b', 'Running'), vm('c', 'Running'), { metadata: meta('d') }])).toEqual([
+  expect(
+    countStates([vm('a', 'Starting'), vm('b', 'Running'), vm('c', 'Running'), vmMember({ metadata: meta('d') })]),
+  ).toEqual([
     ['Running', 2],
     ['Created', 1],
     ['Starting', 1],
@@ -230,7 +220,7 @@ test('a replica set is reported in numbers, and what it waits for while VMs come
   const quiet = { type: 'Paused', status: 'False' as const, reason: 'NotPaused', message: '' };
   const owner = setWith({}, { availableReplicas: 1, conditions: [busy, quiet] });
   const members = [vm('web-b2c3d', 'Running')];
-  const lines = statusLines({ kind: VmSets, owner, members, progress: undefined, isLive: true }, NOW);
+  const lines = shown({ kind: VmSets, owner, members });
   expect(lines).toEqual([
     expect.stringMatching(/^default\/web {2}█{6}░{14} 1\/3 ready, 1 total, 1 available$/),
     '  VMs: Running 1',
@@ -242,20 +232,21 @@ test('a replica set at rest says nothing more, and a paused one says so', () => 
   const done = { type: 'Progressing', status: 'False' as const, reason: 'Complete', message: '3 of 3 VMs exist' };
   const paused = { type: 'Paused', status: 'True' as const, reason: 'PausedBySpec', message: 'spec.paused is true' };
   const told = (...conditions: (typeof done | typeof paused)[]): string[] =>
-    statusLines(
-      { kind: VmSets, owner: setWith({}, { conditions }), members: [], progress: undefined, isLive: true },
-      NOW,
-    ).slice(2);
+    shown({ kind: VmSets, owner: setWith({}, { conditions }) }).slice(2);
   expect(told(done)).toEqual([]);
   expect(told(paused)).toEqual(['  Paused: PausedBySpec: spec.paused is true']);
 });
 
-const instance = (phase: string, ready: 'True' | 'False'): Member => ({
-  metadata: meta('web-b2c3d'),
-  status: { phase, conditions: [{ type: 'Ready', status: ready }] },
-});
+const instance = (phase: string, ready: 'True' | 'False'): Member =>
+  vmiMember({
+    metadata: meta('web-b2c3d'),
+    status: { phase, conditions: [{ type: 'Ready', status: ready }] },
+  });
 
 test('an instance counts as ready by its condition, and is in the state of its phase', () => {
-  expect([instance('Running', 'True'), instance('Running', 'False')].map(isReady)).toEqual([true, false]);
+  expect([instance('Running', 'True'), instance('Running', 'False')].map(({ isReady }) => isReady)).toEqual([
+    true,
+    false,
+  ]);
   expect(countStates([instance('Scheduling', 'False')])).toEqual([['Scheduling', 1]]);
 });

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { KubeVirts, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
-import type { Member } from '../../../clients/owners/members.ts';
 import { choose, formatExcluded, type Choice } from '../../../clients/power/choose.ts';
 import type { Session } from '../../../clients/session/session.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 
 interface Shape {
@@ -49,7 +49,7 @@ const ofPool = (name: string) => ({
 });
 const ofVm = (name: string) => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid: `vm ${name}` });
 
-const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Member> => ({
+const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<VirtualMachine> => ({
   metadata: {
     ...meta(name, `vm ${name}`, pool === undefined ? undefined : ofPool(pool)),
     labels: { tier: 'spare', ...(role === undefined ? {} : { [ROLE_LABEL]: role }) },

@@ -1,30 +1,35 @@
-import { isPausedOnRequest } from '../../../decisions/disruption/pause.ts';
-import { liveVmi } from '../../../decisions/health/availability.ts';
-import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
-import type { Pool } from '../../../decisions/views/pool.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
-import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { WHY_NO_VMI } from '../../owners/members.ts';
-import type { VmState } from '../contract/fleet.ts';
+import { isPausedOnRequest } from '../../decisions/disruption/pause.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
+import type { MigrationInFlight } from '../../decisions/views/migration.ts';
+import type { Pool } from '../../decisions/views/pool.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { VmState } from './vm-state.ts';
 
 export type Cycle = NonNullable<NonNullable<Pool['status']>['healing']>['cycles'][number];
 
 /** What a VM that is not as its owner wants it waits for. Times are in milliseconds since the epoch. */
 export interface VmWait {
+  /** Empty if nothing says. */
   sentence: string;
-  /** Null if nothing tells. */
+  /** Null if unknown. */
   since: number | null;
   /** When it lasts longer than it should; null if that is not known. */
   lateAt: number | null;
 }
 
 /** A VM, or a VMI of a set of VMIs, and what is being done to it. */
-interface Waiting {
+export interface Waiting {
   vm: VmView | null;
-  vmi: VmiView | undefined;
-  migration: MigrationInFlight | undefined;
+  /** Null if it was not read. */
+  vmi: VmiView | undefined | null;
+  migration?: MigrationInFlight | undefined;
   /** Its pool replaces it. */
-  cycle: Cycle | null;
+  cycle?: Cycle | null;
+  /** KubeVirt's own words for why it is not ready, if its views don't have them. */
+  said?: string | null;
+  /** When KubeVirt next tries to start it, if that is known; RFC 3339. */
+  retryAt?: string | null | undefined;
 }
 
 const MINUTE = 60_000;
@@ -50,21 +55,21 @@ interface Found {
 /** Returns null for a VM that is as its owner wants it. */
 export function waitOf(state: VmState, waiting: Waiting): VmWait | null {
   const mayLastMs = MAY_LAST_MS[state];
-  if (mayLastMs === undefined || (state === 'P' && isPausedOnRequest(waiting.vmi))) return null;
+  if (mayLastMs === undefined || (state === 'P' && isPausedOnRequest(waiting.vmi ?? undefined))) return null;
   const { what, since, moreMs = 0 } = foundOf(state, waiting);
   // That something else than a user has paused a guest is a fault, since whenever.
   const from = state === 'P' ? (since ?? 0) : since;
   return { sentence: what, since, lateAt: from === null ? null : from + mayLastMs + moreMs };
 }
 
-function foundOf(state: VmState, { vm, vmi, migration, cycle }: Waiting): Found {
+function foundOf(state: VmState, waiting: Waiting): Found {
+  const { vm, vmi, migration, cycle = null } = waiting;
   if (state === 'M') return moving(migration);
   if (state === 'H') return healed(cycle);
   if (state === 'T') return leaving(vm, vmi);
-  const what = state === 'P' ? 'something else than a user has paused its guest' : coming(vm, vmi);
-  const message = vm?.failure ?? vmi?.whyNotReady ?? null;
+  const what = state === 'P' ? 'something else than a user has paused its guest' : coming(waiting);
   return {
-    what: message === null ? what : `${what}: ${message}`,
+    what: [what, waiting.said ?? vm?.failure ?? vmi?.whyNotReady].filter(Boolean).join(': '),
     since: notReadySince(vm, vmi),
     moreMs: vmi?.deleting === true ? vmi.graceMs : 0,
   };
@@ -80,9 +85,10 @@ const healed = (cycle: Cycle | null): Found => ({
   since: cycle === null ? null : Date.parse(cycle.startedAt),
 });
 
-function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
+function leaving(vm: VmView | null, vmi: Waiting['vmi']): Found {
   const blockedBy = vm?.blockedBy ?? vmi?.blockedBy ?? null;
-  const what = vmi === undefined ? 'its object is still there' : (whyLost(vmi) ?? 'the guest is shutting down');
+  const isGone = vmi === undefined || (vmi === null && vm?.hasVmi === false);
+  const what = isGone ? 'its object is still there' : (whyLost(vmi) ?? 'the guest is shutting down');
   return {
     what: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
     since: vm?.leavingSince ?? vmi?.deletingSince ?? null,
@@ -90,17 +96,17 @@ function leaving(vm: VmView | null, vmi: VmiView | undefined): Found {
   };
 }
 
-function notReadySince(vm: VmView | null, vmi: VmiView | undefined): number | null {
+function notReadySince(vm: VmView | null, vmi: Waiting['vmi']): number | null {
   if (isUp(vmi)) return null;
   const since = vm?.notReadySince ?? (vmi?.ready === false ? vmi.readySince : null);
   // Its VMI has begun to stop, and KubeVirt has not said yet that the VM is not ready.
   return since ?? (vm?.ready === true ? (vmi?.deletingSince ?? null) : ((vm ?? vmi)?.createdAt ?? null));
 }
 
-const isUp = (vmi: VmiView | undefined): boolean => vmi?.ready === true && !vmi.deleting;
+const isUp = (vmi: Waiting['vmi']): boolean => vmi?.ready === true && !vmi.deleting;
 
 /** KubeVirt's phases of a VMI, with what comes next in each. */
-const NEXT: Record<string, string> = {
+export const NEXT: Readonly<Partial<Record<string, string>>> = {
   '': 'KubeVirt has not looked at its VMI yet',
   Pending: 'its VMI has no pod yet',
   Scheduling: 'its pod does not run yet',
@@ -108,22 +114,31 @@ const NEXT: Record<string, string> = {
   Running: 'its guest runs, and is not ready',
 };
 
-const whyLost = (vmi: VmiView | undefined): string | null =>
+/** What a VM waits for that has no VMI, by KubeVirt's word for its state. */
+const WITHOUT_VMI: Partial<Record<string, string>> = {
+  Provisioning: 'its disks are being made or filled',
+  WaitingForVolumeBinding: 'its claims are not bound yet',
+  DataVolumeError: 'a DataVolume of it has failed',
+};
+
+export const whyLost = (vmi: Waiting['vmi']): string | null =>
   vmi?.nodeLost === true ? `its node ${vmi.node} does not answer` : null;
 
-function coming(vm: VmView | null, vmi: VmiView | undefined): string {
+function coming({ vm, vmi, retryAt = null }: Waiting): string {
   const lost = whyLost(vmi);
   if (lost !== null) return lost;
   if (isUp(vmi)) return 'KubeVirt was asked to restart it';
   if (vmi?.deleting === true) return 'the guest is shutting down';
-  const live = liveVmi(vmi);
+  const live = liveVmi(vmi ?? undefined);
   if (live !== undefined) {
     const next = NEXT[live.phase] ?? 'its VMI does not run';
     const where = live.node === null ? '' : ` on ${live.node}`;
     return `${next} (${live.phase || 'no phase'}${where})`;
   }
-  const failures = vm?.startFailures ?? 0;
-  if (failures > 0) return failures === 1 ? 'its last start failed' : `its last ${failures} starts failed`;
-  const what = WHY_NO_VMI[vm?.state ?? ''] ?? 'KubeVirt has not created its VMI yet';
-  return vm === null || vm.state === '' ? what : `${what} (${vm.state})`;
+  const { state = '', startFailures = 0 } = vm ?? {};
+  if (startFailures > 0)
+    return `${startFailures} failed start${startFailures === 1 ? '' : 's'}${retryAt === null ? '' : `, the next at ${retryAt}`}`;
+  const what = WITHOUT_VMI[state];
+  if (vmi === null) return what ?? '';
+  return `${what ?? 'KubeVirt has not created its VMI yet'}${state === '' ? '' : ` (${state})`}`;
 }

@@ -52,13 +52,20 @@ export class StatusWatch {
     };
     const touch = (uid: string | undefined): void => void (uid !== undefined && this.#affected.add(uid));
     this.#owners = new ListWatch<Stored<Owner>, Stored<Owner>>({
-      ...{ client, namespace, labelSelector, onError, resource: kind.resource },
+      client,
+      namespace,
+      labelSelector,
+      onError,
+      resource: kind.resource,
       view: (owner) => owner,
       onChange: (_key, before, after) => touch((after ?? before!).metadata.uid),
     });
     const view = memberOf(kind.members);
     this.#members = new ListWatch<KubeObject, Member>({
-      ...{ client, namespace, onError, resource: kind.members.resource },
+      client,
+      namespace,
+      onError,
+      resource: kind.members.resource,
       view: (member) => view(withoutManagedFields(member)),
       onChange: (_key, before, after) => touch(controllerOf(after ?? before!)?.uid),
     });

@@ -1,47 +1,26 @@
 import type { Condition } from '../../api/objects.ts';
+import { URGENCY, urgencyOf, type Urgency } from '../../decisions/notices/urgency.ts';
 
 /** A condition that is worth a line of its own, and how bad that is. */
 interface NotableCondition {
   type: string;
   reason: string;
   message: string;
-  tone: 'bad' | 'warn' | 'busy';
+  tone: Urgency;
 }
 
-/**
- * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see or do; the worst first.
- */
-const TONES: Record<string, NotableCondition['tone']> = {
-  Stalled: 'bad',
-  ReplicaFailure: 'bad',
-  Degraded: 'bad',
-  HealingSuspended: 'bad',
-  Contended: 'bad',
-  HousekeepingFailure: 'warn',
-  Overlapping: 'warn',
-  ScaleInBlocked: 'warn',
-  EvictionsNotLimited: 'warn',
-  ConfigurationNotWatched: 'warn',
-  Drifted: 'warn',
-  Healing: 'busy',
-  Draining: 'busy',
-  MembershipChanging: 'busy',
-  Restoring: 'busy',
-  Progressing: 'busy',
-  Paused: 'busy',
-};
-const ORDER = Object.keys(TONES);
+const ORDER = Object.keys(URGENCY);
 
 /** Healing that has nothing in progress may have something to say all the same. */
 const notableConditions = (conditions: readonly Condition[] = []): NotableCondition[] =>
   conditions
-    .filter(({ type, status, message }) => type in TONES && (status === 'True' || (type === 'Healing' && message)))
+    .filter(({ type, status, message }) => type in URGENCY && (status === 'True' || (type === 'Healing' && message)))
     .toSorted((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type))
     .map(({ type, reason = '', message = '' }) => ({
       type,
       reason,
       message,
-      tone: reason === 'Stuck' ? 'bad' : TONES[type]!,
+      tone: reason === 'Stuck' ? 'bad' : urgencyOf(type)!,
     }));
 
 /** What the lines about the rollout of a pool say. */

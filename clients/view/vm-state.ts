@@ -1,14 +1,7 @@
 import { isActive, isMeantToRun, isReady, liveVmi } from '../../decisions/health/availability.ts';
 import { isBroken, isFailing, type VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
-import { waitOf, type VmWait, type Waiting } from './vm-wait.ts';
-
-/**
- * State of a VM in one letter, for a glyph and a colour: `R` ready, `S` starting or coming back, `M` migrating, `U`
- * restarting for its rollout, `H` being healed, `D` down although it should run, `F` failing, `P` paused, `O` stopped
- * as its owner wants it, `T` terminating, `Y` standby and as it should be.
- */
-export type VmState = 'R' | 'S' | 'M' | 'U' | 'H' | 'D' | 'F' | 'P' | 'O' | 'T' | 'Y';
+import { waitOf, type VmState, type VmWait, type Waiting } from './vm-wait.ts';
 
 /** What is done to a VM, beside what its own objects say. */
 interface VmFlags extends Pick<Waiting, 'migration' | 'cycle' | 'said' | 'retryAt'> {

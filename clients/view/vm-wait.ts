@@ -4,7 +4,13 @@ import type { MigrationInFlight } from '../../decisions/views/migration.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { VmState } from './vm-state.ts';
+
+/**
+ * State of a VM in one letter, for a glyph and a colour: `R` ready, `S` starting or coming back, `M` migrating, `U`
+ * restarting for its rollout, `H` being healed, `D` down although it should run, `F` failing, `P` paused, `O` stopped
+ * as its owner wants it, `T` terminating, `Y` standby and as it should be.
+ */
+export type VmState = 'R' | 'S' | 'M' | 'U' | 'H' | 'D' | 'F' | 'P' | 'O' | 'T' | 'Y';
 
 export type Cycle = NonNullable<NonNullable<Pool['status']>['healing']>['cycles'][number];
 
@@ -130,15 +136,20 @@ function coming({ vm, vmi, retryAt = null }: Waiting): string {
   if (isUp(vmi)) return 'KubeVirt was asked to restart it';
   if (vmi?.deleting === true) return 'the guest is shutting down';
   const live = liveVmi(vmi ?? undefined);
-  if (live !== undefined) {
-    const next = NEXT[live.phase] ?? 'its VMI does not run';
-    const where = live.node === null ? '' : ` on ${live.node}`;
-    return `${next} (${live.phase || 'no phase'}${where})`;
-  }
+  if (live === undefined) return withoutVmi(vm, vmi === null, retryAt);
+  const next = NEXT[live.phase] ?? 'its VMI does not run';
+  const where = live.node === null ? '' : ` on ${live.node}`;
+  return `${next} (${live.phase || 'no phase'}${where})`;
+}
+
+/** `mayHaveOne`: its VMI was not read. */
+function withoutVmi(vm: VmView | null, mayHaveOne: boolean, retryAt: string | null): string {
   const { state = '', startFailures = 0 } = vm ?? {};
-  if (startFailures > 0)
-    return `${startFailures} failed start${startFailures === 1 ? '' : 's'}${retryAt === null ? '' : `, the next at ${retryAt}`}`;
+  if (startFailures > 0) {
+    const next = retryAt === null ? '' : `, the next at ${retryAt}`;
+    return `${startFailures} failed start${startFailures === 1 ? '' : 's'}${next}`;
+  }
   const what = WITHOUT_VMI[state];
-  if (vmi === null) return what ?? '';
+  if (mayHaveOne) return what ?? '';
   return `${what ?? 'KubeVirt has not created its VMI yet'}${state === '' ? '' : ` (${state})`}`;
 }

@@ -1,39 +1,45 @@
 import { NOTICE_ACTION } from '../../api/labels-and-annotations.ts';
 import { conditionOf } from '../../api/objects.ts';
-import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import type { EventReason } from '../../api/reasons.ts';
 import type { OwnerEvent } from '../owners/events.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
+import { FAILING, type Urgency } from './urgency.ts';
+
+interface Wording {
+  urgency: Exclude<Urgency, 'busy'>;
+  /** What waits for a user, of the object with this name; the message of the notice follows. */
+  says: (name: string) => string;
+  /** The Event; without one if the activities that meet the state record it. */
+  event?: EventReason;
+}
 
 /** What waits for a user, as the status of an object shows it. */
-export type NoticeType =
-  | 'rollout.waiting'
-  | 'rollout.halted'
-  | 'budget.full'
-  | 'vm.givenup'
-  | 'healing.suspended'
-  | 'drain.stuck'
-  | 'owner.stalled'
-  | 'owner.failing'
-  | 'operation.failed';
+export const NOTICES = {
+  'rollout.waiting': {
+    urgency: 'bad',
+    says: (name) => `the rollout of ${name} waits for approval`,
+    event: 'WaitingForApproval',
+  },
+  'rollout.halted': { urgency: 'bad', says: (name) => `the rollout of ${name} has halted`, event: 'RolloutHalted' },
+  'budget.full': { urgency: 'warn', says: (name) => `${name} waits for its disruption budget`, event: 'BudgetFull' },
+  'vm.givenup': { urgency: 'bad', says: (name) => `healing of ${name}` },
+  'healing.suspended': { urgency: 'bad', says: (name) => `${name} heals no VM` },
+  'drain.stuck': { urgency: 'bad', says: (name) => `VMs of ${name} can't leave nodes`, event: 'DrainStuck' },
+  'owner.stalled': { urgency: 'bad', says: (name) => `${name} does not continue`, event: 'Stalled' },
+  'owner.failing': { urgency: 'bad', says: (name) => name },
+  'operation.failed': { urgency: 'bad', says: (name) => `operation ${name} has ended, and not all is done` },
+} as const satisfies Record<string, Wording>;
 
-/** The object that a notice is about; without a namespace if it is cluster-wide. */
-export interface About {
-  kind: string;
-  namespace?: string;
-  name: string;
-  uid: string;
-  /** The VM of that object, if it is about one. */
-  vm?: string;
-}
+export type NoticeType = keyof typeof NOTICES;
 
 /** Something that users are to know of, as the status of an object shows it. */
 export interface Notice {
   type: NoticeType;
-  about: About;
+  /** The VM that it is about, if it is about one. */
+  vm?: string;
   /** Tells it from others of its type and its object, such as the next step of a rollout. */
   which: string;
   /** Since when that is so, or when it happened; RFC 3339. */
@@ -45,6 +51,10 @@ export interface Notice {
   /** The command that shows more, or answers it. */
   command: string;
 }
+
+/** Says the notice of the object with this name in a sentence. */
+export const noticeSentence = ({ type, reason, message }: Notice, name: string): string =>
+  [NOTICES[type].says(name), type === 'owner.failing' ? reason : '', message].filter(Boolean).join(': ');
 
 /** Most rollouts wait for their budget: only one that has waited for an hour needs a person. */
 const BUDGET_FULL_MS = 3_600_000;
@@ -66,32 +76,23 @@ interface NoticeFields extends Pick<Notice, 'type' | 'command'> {
   since?: string | undefined;
 }
 
-function noticeOf(owner: Owner, kind: VmOwnerKind, fields: NoticeFields, condition: Condition): Notice {
+function noticeOf({ metadata }: Owner, fields: NoticeFields, condition: Condition): Notice {
   const { type, which = '', since, command } = fields;
-  const { namespace, name, uid } = owner.metadata;
   const { lastTransitionTime, reason = '', message = '' } = condition;
   return {
     type,
-    about: { kind, namespace, name, uid },
     which,
     since: since ?? lastTransitionTime ?? DEFAULT_SINCE,
     reason,
     message,
-    command: `${command} -n ${namespace}`,
+    command: `${command} -n ${metadata.namespace}`,
   };
 }
-
-const KIND = 'VirtualMachinePool';
 
 export function poolNotices(pool: StoredPool): Notice[] {
   if (pool.metadata.deletionTimestamp !== undefined) return [];
   const command = `drover status pool ${pool.metadata.name}`;
-  return [
-    ...rolloutNotices(pool),
-    ...drainNotices(pool),
-    ...healingNotices(pool),
-    ...stalledNotices(pool, KIND, command),
-  ];
+  return [...rolloutNotices(pool), ...drainNotices(pool), ...healingNotices(pool), ...stalledNotices(pool, command)];
 }
 
 function rolloutNotices(pool: StoredPool): Notice[] {
@@ -104,17 +105,17 @@ function rolloutNotices(pool: StoredPool): Notice[] {
     const since = later(rollout?.stepReachedAt, progressing.lastTransitionTime);
     const step = { which: `${rollout?.revision}/${rollout?.step}`, since };
     const promote = `drover rollout promote pool ${pool.metadata.name}`;
-    notices.push(noticeOf(pool, KIND, { type: 'rollout.waiting', ...step, command: promote }, progressing));
+    notices.push(noticeOf(pool, { type: 'rollout.waiting', ...step, command: promote }, progressing));
   }
   if (degraded?.status === 'True' && HALTED.has(degraded.reason)) {
     // An undo that fails is worse than what it undoes.
     const which = `${rollout?.revision}${degraded.reason === 'UndoFailed' ? '/UndoFailed' : ''}`;
     const since = rollout?.halted?.at;
-    notices.push(noticeOf(pool, KIND, { type: 'rollout.halted', which, since, command }, degraded));
+    notices.push(noticeOf(pool, { type: 'rollout.halted', which, since, command }, degraded));
   }
   if (progressing !== undefined && budgetFullSince !== undefined) {
     const full = { which: 'rollout', since: budgetFullSince, command };
-    notices.push(noticeOf(pool, KIND, { type: 'budget.full', ...full }, progressing));
+    notices.push(noticeOf(pool, { type: 'budget.full', ...full }, progressing));
   }
   return notices;
 }
@@ -128,9 +129,9 @@ function drainNotices(pool: StoredPool): Notice[] {
   const since = pool.status?.draining?.[0]?.since;
   const command = `drover status pool ${pool.metadata.name}`;
   if (drain?.reason === 'WaitingForBudget')
-    return [noticeOf(pool, KIND, { type: 'budget.full', which: 'drain', since, command }, drain)];
+    return [noticeOf(pool, { type: 'budget.full', which: 'drain', since, command }, drain)];
   if (drain?.reason !== 'Stuck') return [];
-  return [noticeOf(pool, KIND, { type: 'drain.stuck', since, command }, drain)];
+  return [noticeOf(pool, { type: 'drain.stuck', since, command }, drain)];
 }
 
 function healingNotices(pool: StoredPool): Notice[] {
@@ -141,26 +142,25 @@ function healingNotices(pool: StoredPool): Notice[] {
     .map(({ vm, end, at, message }): Notice => {
       const condition = { type: 'Healing', status: 'False', reason: end, message: `${vm}: ${message}` } as const;
       const fields = { which: `${vm}/${at}`, since: at, command: `drover heal now pool ${name} ${vm}` };
-      const notice = noticeOf(pool, KIND, { type: 'vm.givenup', ...fields }, condition);
-      return { ...notice, about: { ...notice.about, vm } };
+      return { vm, ...noticeOf(pool, { type: 'vm.givenup', ...fields }, condition) };
     });
   if (suspended?.reason !== 'TooManyUnhealthy') return notices;
   const command = `drover heal status pool ${name}`;
-  return [...notices, noticeOf(pool, KIND, { type: 'healing.suspended', command }, suspended)];
+  return [...notices, noticeOf(pool, { type: 'healing.suspended', command }, suspended)];
 }
 
 export const setNotices = (set: StoredSet): Notice[] =>
   set.metadata.deletionTimestamp === undefined
-    ? stalledNotices(set, set.kind, `drover status ${SET_NAMES[set.kind]} ${set.metadata.name}`)
+    ? stalledNotices(set, `drover status ${SET_NAMES[set.kind]} ${set.metadata.name}`)
     : [];
 
 const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceReplicaSet: 'vmirs' } as const;
 
-function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notice[] {
+function stalledNotices(owner: Owner, command: string): Notice[] {
   const stalled = conditionOf(owner.status, 'Stalled');
   const isStalled = stalled?.status === 'True' && !REPORTED_ELSEWHERE.has(stalled.reason);
   const noticeOfType = (type: NoticeType, condition: Condition): Notice =>
-    noticeOf(owner, kind, { type, which: condition.reason ?? '', command }, condition);
+    noticeOf(owner, { type, which: condition.reason ?? '', command }, condition);
   const failing = FAILING.flatMap((type) => conditionOf(owner.status, type) ?? []).filter(
     // What fails for too long is why the owner is stalled.
     ({ status, reason }) => status === 'True' && !(isStalled && stalled.reason === reason),
@@ -171,48 +171,31 @@ function stalledNotices(owner: Owner, kind: VmOwnerKind, command: string): Notic
   ];
 }
 
-/** Conditions that tell what can't be done, or is in the way; they may pass. */
-const FAILING = ['ReplicaFailure', 'Contended', 'Overlapping'];
-
 /** Returns how an operation has failed, unless a user has ended it. */
 export function operationNotices({ metadata, status }: StoredOperation): Notice[] {
   const end = status?.conditions?.find(
     ({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True',
   );
   if (end?.type !== 'Failed' || end.reason === 'Aborted' || status?.completionTime === undefined) return [];
-  const { namespace, name, uid } = metadata;
-  const [kind, named] =
-    namespace === undefined
-      ? ['ClusterVirtualMachineOperation', `cvmop/${name}`]
-      : ['VirtualMachineOperation', `${name} -n ${namespace}`];
+  const { namespace, name } = metadata;
   return [
     {
       type: 'operation.failed',
-      about: { kind, ...(namespace === undefined ? {} : { namespace }), name, uid },
       which: '',
       since: status.completionTime,
       reason: end.reason ?? '',
       message: end.message ?? '',
-      command: `drover operations describe ${named}`,
+      command: `drover operations describe ${namespace === undefined ? `cvmop/${name}` : `${name} -n ${namespace}`}`,
     },
   ];
 }
-
-/** The Events of these; the other notices have Events by the activities that meet them. */
-const EVENTS: Partial<Record<NoticeType, EventReason>> = {
-  'rollout.waiting': 'WaitingForApproval',
-  'rollout.halted': 'RolloutHalted',
-  'budget.full': 'BudgetFull',
-  'drain.stuck': 'DrainStuck',
-  'owner.stalled': 'Stalled',
-};
 
 /** Returns the Events about what a new status says that needs a person, and the one before did not. */
 export function noticeEvents(before: readonly Notice[], after: readonly Notice[], now: number): OwnerEvent[] {
   const keyOf = ({ type, which, reason }: Notice): string => `${type}/${which}/${type === 'budget.full' ? reason : ''}`;
   const known = new Set(before.map(keyOf));
   return after.flatMap((notice): OwnerEvent[] => {
-    const reason = EVENTS[notice.type];
+    const { event: reason }: Wording = NOTICES[notice.type];
     if (reason === undefined || known.has(keyOf(notice)) || !isDue(notice, now)) return [];
     return [{ type: 'Warning', reason, action: NOTICE_ACTION, note: `${notice.message}: \`${notice.command}\`` }];
   });

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { ConditionType } from '../../api/reasons.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { urgencyOf } from '../../decisions/notices/urgency.ts';
 import { StatusGauges, type Measure } from './status-gauges.ts';
 
 /** What the gauges need of a set, of either kind. */
@@ -10,8 +10,6 @@ export interface MeasuredSet {
   spec: { replicas: number };
   status?: Partial<ReplicaSetStatus>;
 }
-
-const PROBLEMS: ReadonlySet<string> = new Set<ConditionType>(['HousekeepingFailure', 'ReplicaFailure', 'Stalled']);
 
 const count = (name: string, help: string, read: (set: MeasuredSet) => number | undefined): Measure<MeasuredSet> => ({
   name: `drover_replica_set_${name}_replicas`,
@@ -34,11 +32,13 @@ const MEASURES: readonly Measure<MeasuredSet>[] = [
   ),
   {
     name: 'drover_replica_set_problem',
-    help: '1 for each condition of a set that reports a problem: HousekeepingFailure, ReplicaFailure, Stalled.',
+    help: '1 for each condition of a set that reports a problem: HousekeepingFailure, Overlapping, ReplicaFailure, Stalled.',
     by: ['type', 'reason'],
     read: ({ status: { conditions = [] } = {} }) =>
       conditions
-        .filter(({ type, status }) => status === 'True' && PROBLEMS.has(type))
+        .filter(
+          ({ type, status }) => status === 'True' && (urgencyOf(type) === 'bad' || type === 'HousekeepingFailure'),
+        )
         .map(({ type, reason = 'Unknown' }) => [1, { type, reason }]),
   },
 ];

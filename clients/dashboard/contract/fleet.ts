@@ -1,4 +1,5 @@
-import type { VmState } from '../../view/vm-state.ts';
+import type { NoticeType } from '../../../decisions/notices/notices.ts';
+import type { VmState } from '../../view/vm-wait.ts';
 
 export type { VmState };
 
@@ -157,17 +158,10 @@ export interface OwnerCard {
 }
 
 export type NeedKind =
-  | 'approval'
-  | 'halted'
+  | NoticeType
   | 'paused'
-  | 'given-up'
-  | 'healing-suspended'
-  | 'drain-stuck'
-  | 'operation-failed'
   | 'operation-paused'
   | 'schedule-failed'
-  | 'stalled'
-  | 'budget-full'
   | 'vms-failing'
   | 'late'
   | 'no-worker';

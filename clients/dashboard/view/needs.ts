@@ -33,7 +33,9 @@ export function operationNeeds(operation: StoredOperation, card: OperationCard, 
 function operationDrafts(operation: StoredOperation, card: OperationCard, now: number): NeedDraft[] {
   const { namespace, name, isPaused, createdAt } = card;
   if (isOver(operation))
-    return draftsOf(operationNotices(operation), now).filter(({ since }) => now - Date.parse(since ?? '') < FAILED_MS);
+    return draftsOf(name, operationNotices(operation), now).filter(
+      ({ since }) => now - Date.parse(since ?? '') < FAILED_MS,
+    );
   const shown = namespace === null ? `cvmop/${name}` : name;
   if (isPaused) {
     const { by, at, reason } = progressOf(operation).paused ?? { by: null, at: null, reason: null };
@@ -104,7 +106,7 @@ export function drainNeeds(
   if (since === null || remaining === 0 || now - since < DRAIN_MS) return [];
   const sentence = `${remaining === 1 ? '1 VM has' : `${remaining} VMs have`} not left node ${node}, which is drained: ${migrating} migrating, ${toEvacuate} asked to leave`;
   const command = `drover drain status ${node}`;
-  const draft: NeedDraft = { kind: 'drain-stuck', sentence, since: new Date(since).toISOString(), command };
+  const draft: NeedDraft = { kind: 'drain.stuck', sentence, since: new Date(since).toISOString(), command };
   return [needOf(id, { kind: 'Node', namespace: null, name: node }, draft)];
 }
 
@@ -128,7 +130,7 @@ export const workersNeed = (
 
 const TONES: Record<Need['tone'], number> = { bad: 0, warn: 1 };
 /** Without a worker, no word helps; then what waits for a person's word. */
-const FIRST: readonly NeedKind[] = ['no-worker', 'approval'];
+const FIRST: readonly NeedKind[] = ['no-worker', 'rollout.waiting'];
 
 const rankOf = ({ kind }: Need): number => (FIRST.indexOf(kind) + FIRST.length + 1) % (FIRST.length + 1);
 

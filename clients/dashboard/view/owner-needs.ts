@@ -6,8 +6,7 @@ import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { BY_SPEC } from '../../pool/view.ts';
-import type { VmState } from '../../view/vm-state.ts';
-import type { VmWait } from '../../view/vm-wait.ts';
+import type { VmState, VmWait } from '../../view/vm-wait.ts';
 import type { Need, NeedKind, OwnerCard, Rollout } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
 import { needOf, draftsOf, type NeedDraft } from './need.ts';
@@ -22,7 +21,7 @@ export interface WaitingVm extends VmWait {
 }
 
 /** What is told of rollouts: how far they are belongs to it. */
-const OF_ROLLOUTS: ReadonlySet<NeedKind> = new Set(['approval', 'halted', 'paused']);
+const OF_ROLLOUTS: ReadonlySet<NeedKind> = new Set(['rollout.waiting', 'rollout.halted', 'paused']);
 
 interface Seen {
   /** Undefined for VMs of no owner. */
@@ -40,10 +39,10 @@ export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
   const { kind, namespace, name, rollout, isDeleting, actions } = card;
   const { owner, pool, unseenSince, mayNot, now } = seen;
   const notices = noticesOf(card, owner);
-  const drafts = draftsOf(notices, now);
+  const drafts = draftsOf(name, notices, now);
   const isFull = notices.some(({ type }) => type === 'budget.full');
   const all: NeedDraft[] = [
-    ...drafts.flatMap((one) => (one.kind === 'approval' ? atStep(one, rollout) : [one])),
+    ...drafts.flatMap((one) => (one.kind === 'rollout.waiting' ? atStep(one, rollout) : [one])),
     ...(isDeleting ? [] : pausedNeeds(card)),
     ...vmNeeds(card, seen, isFull),
   ];
@@ -88,7 +87,7 @@ function pausedNeeds({ name, rollout, healing }: OwnerCard): NeedDraft[] {
   const paused = [
     { kind: 'paused', what: name, of: rollout?.paused, verb: 'rollout', action: 'rollout.resume' },
     {
-      kind: 'healing-suspended',
+      kind: 'healing.suspended',
       what: `the healing of ${name}`,
       of: healing?.paused,
       verb: 'heal',

@@ -29,7 +29,7 @@ test('a rollout that waits for a user is seen and promoted on the page, as by th
   (template.spec.template as { spec: { domain: object } }).spec.domain = { devices: {}, memory: { guest: '65Mi' } };
   await fleet().patchPool(namespace, 'web', { template });
   await until(async () =>
-    expect(needsIn(page, namespace)).toMatchObject([{ kind: 'approval', action: { name: 'rollout.promote' } }]),
+    expect(needsIn(page, namespace)).toMatchObject([{ kind: 'rollout.waiting', action: { name: 'rollout.promote' } }]),
   );
   await until(async () => expect(cardOf(page, namespace).revisions).toMatchObject([{ number: 2 }, { number: 1 }]));
   const revisions = [...page.viewer.cells.get(`pool/${namespace}/web`)!.values()].map(([, , revision]) => revision);

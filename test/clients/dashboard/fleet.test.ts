@@ -194,7 +194,7 @@ describe('what needs a person', () => {
     const paused = { rollout: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', reason: 'lunch' } } };
     expect(needsOf(paused, waiting)).toMatchObject([
       {
-        kind: 'approval',
+        kind: 'rollout.waiting',
         sentence: 'the rollout of web-1 waits for approval at step 1 of 2',
         done: expect.stringMatching(/^\d+\/\d+ updated$/),
         since: '2026-01-01T00:00:10Z',
@@ -217,7 +217,7 @@ describe('what needs a person', () => {
     const needs = needsOf({ spec: { autohealing: {} }, status: { healing: { cycles: [], finished } } });
     expect(needs).toMatchObject([
       {
-        kind: 'given-up',
+        kind: 'vm.givenup',
         vm: 'web-0-givenup',
         sentence: 'healing of web-0: web-0-givenup: given up after 3 replacements: it never ran',
         action: { name: 'heal.now', whyNot: null },

@@ -199,11 +199,11 @@ describe('a VM that is in a state for longer than it should', () => {
     const given = { spec: { autohealing: {} }, status: { healing: { cycles: [], finished: [...finished] } } };
     const crashing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
     expect(withVm(crashing, {}, given).after(60)).toMatchObject([
-      { kind: 'given-up', action: { name: 'heal.now', whyNot: null } },
+      { kind: 'vm.givenup', action: { name: 'heal.now', whyNot: null } },
     ]);
     const paused = { paused: { by: 'ada', at: at(0) }, cycles: [cycle], finished: [] };
     const held = withVm(crashing, {}, { spec: { autohealing: {} }, status: { healing: paused } }).after(60);
-    expect(held).toMatchObject([{ kind: 'healing-suspended' }]);
+    expect(held).toMatchObject([{ kind: 'healing.suspended' }]);
   });
 });
 
@@ -215,7 +215,7 @@ test('VMs that stay on a drained node for as long as pools may take are told of,
   expect(watched.after(29)).toEqual([]);
   expect(watched.after(30)).toMatchObject([
     {
-      kind: 'drain-stuck',
+      kind: 'drain.stuck',
       since: at(0),
       about: { kind: 'Node', name: 'n1' },
       sentence: '1 VM has not left node n1, which is drained: 0 migrating, 1 asked to leave',

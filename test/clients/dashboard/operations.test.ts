@@ -76,7 +76,7 @@ describe('an operation', () => {
       },
     ]);
     expect(seen(operation({}, over('VmsFailed', '2026-01-01T12:00:00Z'))).needs).toMatchObject([
-      { kind: 'operation-failed', sentence: 'operation restart-1 has ended, and not all is done: because' },
+      { kind: 'operation.failed', sentence: 'operation restart-1 has ended, and not all is done: because' },
     ]);
     expect(seen(operation({}, over('VmsFailed', '2025-12-31T23:00:00Z'))).needs).toEqual([]);
     expect(seen(operation({}, over('Aborted', '2026-01-01T12:00:00Z'))).needs).toEqual([]);

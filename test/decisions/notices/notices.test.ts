@@ -112,7 +112,7 @@ test('each VM that healing has given up is told by itself', () => {
   expect(others).toEqual([]);
   expect(notice).toMatchObject({
     type: 'vm.givenup',
-    about: { name: 'web', vm: 'web-1' },
+    vm: 'web-1',
     since: AT,
     message: 'web-1: given up after 3 replacements',
     command: 'drover heal now pool web web-1 -n shop',
@@ -129,7 +129,7 @@ test('a replica set is told of if it is stalled', () => {
   const set = { kind: 'VirtualMachineReplicaSet', metadata, spec } as unknown as Parameters<typeof setNotices>[0];
   const stalled = { ...set, status: { replicas: 0, conditions: [condition('Stalled', 'InvalidTemplate')] } };
   expect(setNotices(stalled as typeof set)).toMatchObject([
-    { about: { kind: 'VirtualMachineReplicaSet' }, command: 'drover status vmrs web -n shop' },
+    { type: 'owner.stalled', command: 'drover status vmrs web -n shop' },
   ]);
 });
 
@@ -142,7 +142,6 @@ test('an operation is told of when it has failed, unless a user has ended it', (
   expect(operationNotices(ended('Failed', 'VmsFailed', 'shop'))).toMatchObject([
     {
       type: 'operation.failed',
-      about: { kind: 'VirtualMachineOperation', namespace: 'shop' },
       since: AT,
       command: 'drover operations describe night -n shop',
     },

@@ -14,6 +14,8 @@ const set: MeasuredSet = {
     conditions: [
       { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: '', lastTransitionTime: at },
       { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota', lastTransitionTime: at },
+      { type: 'Overlapping', status: 'True', reason: 'NamesTaken', message: '', lastTransitionTime: at },
+      { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: '', lastTransitionTime: at },
       { type: 'Stalled', status: 'False', reason: 'NotStalled', message: '', lastTransitionTime: at },
     ],
   },
@@ -32,6 +34,7 @@ test('a set is measured by its spec and status, and each of its problems by its 
     `drover_replica_set_ready_replicas{${LABELS}} 3`,
     `drover_replica_set_available_replicas{${LABELS}} 2`,
     `drover_replica_set_problem{${LABELS},type="ReplicaFailure",reason="FailedCreate"} 1`,
+    `drover_replica_set_problem{${LABELS},type="Overlapping",reason="NamesTaken"} 1`,
   ]);
 });
 

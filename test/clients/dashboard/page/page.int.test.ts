@@ -60,8 +60,8 @@ describe('the front page', () => {
   });
 
   test.each([
-    ['halted', 'the rollout of web has failed: 2 VMs did not become ready'],
-    ['budget-full', 'all 5 places of the budget of web have been taken for 20 minutes'],
+    ['rollout.halted', 'the rollout of web has failed: 2 VMs did not become ready'],
+    ['budget.full', 'all 5 places of the budget of web have been taken for 20 minutes'],
   ] as const)('shows that a pool is %s, with a link to it', async (kind, sentence) => {
     const cells = cellsOf('web', 'RR');
     const { page } = await opened(
@@ -94,7 +94,7 @@ describe('the front page', () => {
     await expect
       .poll(() => textIn(page, 'main h1'))
       .toMatch(/^What needs a person is unknown since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-    script.change({ needs: { items: [needOf('halted', 'it has halted')], count: 1 } });
+    script.change({ needs: { items: [needOf('rollout.halted', 'it has halted')], count: 1 } });
     await expect.poll(() => textIn(page, 'main h1')).toMatch(/^1 thing needed a person at \d{4}-/);
     script.change({ needs: { items: [], count: 0 } });
     const unseen = ['virtualmachinepools', 'virtualmachines'].map((what) => ({
@@ -572,7 +572,9 @@ describe('the stream', () => {
 
   test('tells how long ago something was by the clock of the cluster, though that of the browser is hours off', async () => {
     const since = minutes(180 - 9);
-    const script = new Script(() => asMessages([], { needs: [{ ...needOf('halted', 'it has halted'), since }] }));
+    const script = new Script(() =>
+      asMessages([], { needs: [{ ...needOf('rollout.halted', 'it has halted'), since }] }),
+    );
     script.now = () => minutes(180);
     const { page, context } = await opened(script);
     await expect.poll(() => textIn(page, '.needs li')).toContain('9 min ago');

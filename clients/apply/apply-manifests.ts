@@ -18,7 +18,6 @@ import { waitUntilReady } from './wait.ts';
 
 interface ApplyFlags extends ManifestOptions {
   forceConflicts?: boolean;
-  keepReplicas?: boolean;
   vmCheck: boolean;
   wait: boolean;
   timeout?: number;
@@ -41,7 +40,6 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   const choices = {
     kube: await session.kube(),
     force: options.forceConflicts === true,
-    keepReplicas: options.keepReplicas === true,
     checksVms: options.vmCheck,
   };
   const accepted = await dryRunAll(planned, choices);

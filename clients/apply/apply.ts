@@ -9,8 +9,7 @@ import { handOver } from '../fields/field-ownership.ts';
 import { APPLY_MANAGER, outcomeOf, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
-import { CLIENT_SIDE, withoutClientSide } from './client-side.ts';
-import { emptied, withoutEmptying, writeEmptied } from './emptied.ts';
+import { CLIENT_SIDE, pruned, withoutEmptying, writeEmptied } from './pruned.ts';
 import {
   changesVms,
   newRequesterAnnotation,
@@ -37,8 +36,6 @@ export interface ApplyOptions {
   kube: KubeClient;
   /** Takes over the fields that another client has set. */
   force: boolean;
-  /** Leaves the number of VMs as it is if another client has set it. */
-  keepReplicas: boolean;
   /** Has KubeVirt dry-run a VM of each new template. */
   checksVms: boolean;
 }
@@ -81,8 +78,7 @@ export async function dryRunAll(planned: Planned[], options: ApplyOptions): Prom
 async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accepted> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
-  const applied = await applyOver(before, kept, { ...options, dryRun: true });
-  const after = withoutClientSide(before, applied, kept.object);
+  const after = await applyOver(before, kept, { ...options, dryRun: true });
   const accepted = {
     ...kept,
     ...appliedTo(before, after),
@@ -145,8 +141,7 @@ async function applyOver(
     // So may a number that a worker has written because the manifest has none.
     const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
     if (isDefault) return applyOver(before, planned, { ...options, force: true });
-    if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
-    const message = formatConflict(planned, before, { message: error.message, fields });
+    const message = formatConflict(planned, error.message, fields);
     throw new Failure(`${where.about(message)}: ${message}`, { cause: error });
   }
 }
@@ -167,24 +162,16 @@ async function serverSideApply(
 ): Promise<Stored> {
   const { namespace, name } = object.metadata;
   const key = { namespace, name };
-  const patch = (one: KubeObject, isDry: boolean): Promise<Stored> => {
-    const options = { force, dryRun: isDry, fieldManager: APPLY_MANAGER };
-    return kube.patch(resource, key, 'apply', one, options);
-  };
-  if (withoutEmptying(before, object) === object) return patch(object, dryRun);
-  const dryRunApply = async (): Promise<Stored> => {
-    const live = await ignoreNotFound(kube.get(resource, key));
-    return emptied(live, await patch(withoutEmptying(live, object), true), object);
-  };
-  const applied = await dryRunApply();
-  if (dryRun) return applied;
-  await writeEmptied(kube, { resource, key, dryRunApply });
+  const patch = (one: KubeObject, isDry: boolean): Promise<Stored> =>
+    kube.patch(resource, key, 'apply', one, { force, dryRun: isDry, fieldManager: APPLY_MANAGER });
+  const preview = async (live: Stored | undefined): Promise<Stored> =>
+    pruned(live, await patch(withoutEmptying(live, object), true), object);
+  if (dryRun) return preview(before);
+  if (withoutEmptying(before, object) !== object) {
+    const previewNow = async (): Promise<Stored> => preview(await ignoreNotFound(kube.get(resource, key)));
+    await writeEmptied(kube, { resource, key, preview: previewNow });
+  }
   return patch(object, false);
-}
-
-function withoutReplicas(planned: Planned): Planned {
-  const { replicas: _replicas, ...spec } = (planned.object as Owner).spec;
-  return { ...planned, object: { ...planned.object, spec } };
 }
 
 /** Returns the conflicting fields, which the API server names only in its message. */
@@ -196,21 +183,12 @@ const managersOf = (message: string): string[] =>
     (manager) => manager !== 'scale',
   );
 
-function formatConflict(
-  { kind, object }: Planned,
-  before: Stored | undefined,
-  { message, fields }: { message: string; fields: string[] },
-): string {
-  const who = managersOf(message).join(' and ');
+function formatConflict({ kind, object }: Planned, message: string, fields: readonly string[]): string {
   const owner = `${kind.noun} ${object.metadata.name}`;
   if (fields.length === 0) return `${owner}: ${message}`;
-  if (fields.includes(REPLICAS) && fields.length === 1) {
-    const [here, there] = [(object as Owner).spec.replicas, (before as Owner | undefined)?.spec.replicas];
-    return (
-      `${owner} has spec.replicas ${there} by ${who}, and ${here} in this manifest: ` +
-      `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
-    );
-  }
-  const conflicts = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
-  return `${owner}: ${conflicts}: leave out what is theirs, or take it over with --force-conflicts`;
+  const conflicts = `${fields.map((field) => field.slice(1)).join(', ')} set by ${managersOf(message).join(' and ')}`;
+  return (
+    `${owner}: ${conflicts}: leave this out of the manifest, or take it over with --force-conflicts ` +
+    `(\`drover diff --force-conflicts\` shows what that would do)`
+  );
 }

@@ -1,15 +1,14 @@
-import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts';
+import { Failure, FailureBesides } from '../cli/failure.ts';
 import type { ManifestOptions } from '../cli/options.ts';
 import { printNote, print, labelOf } from '../cli/print.ts';
 import { specDiff } from '../rollout/diff.ts';
 import type { Session, Work } from '../session/session.ts';
-import { dryRunAll, type Accepted, type ApplyOptions, type Planned } from './apply.ts';
+import { dryRunAll } from './apply.ts';
 import { formatChange, formatHalts } from './format-change.ts';
 import { readPlan } from './plan.ts';
 
 interface DiffFlags extends ManifestOptions {
   forceConflicts?: boolean;
-  keepReplicas?: boolean;
   exitCode?: boolean;
 }
 
@@ -27,12 +26,7 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) printNote(line);
   const kube = await session.kube();
-  const { accepted, refused } = await compared(planned, {
-    kube,
-    force: options.forceConflicts === true,
-    keepReplicas: options.keepReplicas === true,
-    checksVms: true,
-  });
+  const accepted = await dryRunAll(planned, { kube, force: options.forceConflicts === true, checksVms: true });
   let differs = false;
   for (const { kind, object, before, after } of accepted) {
     const label = labelOf(kind.resource, object.metadata.name);
@@ -44,25 +38,5 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
     for (const line of await formatChange(kube, kind, before, after)) print(line);
     for (const line of formatHalts(kind, after)) printNote(line);
   }
-  throwAll(refused);
   return differs;
-}
-
-/**
- * Dry-runs each object as `drover apply` would. One that `apply` would not take over from other field managers is
- * compared all the same, and refused at the end.
- */
-async function compared(
-  planned: Planned[],
-  choices: ApplyOptions,
-): Promise<{ accepted: Accepted[]; refused: Failure[] }> {
-  const forced = await dryRunAll(planned, { ...choices, force: true });
-  const tries = await Promise.allSettled(planned.map((each) => dryRunAll([each], { ...choices, checksVms: false })));
-  const refused = tries.flatMap((tried) =>
-    tried.status === 'rejected'
-      ? [new Failure(`\`drover apply\` would refuse this: ${sentenceOf(tried.reason)}`, { cause: tried.reason })]
-      : [],
-  );
-  const accepted = tries.map((tried, index) => (tried.status === 'fulfilled' ? tried.value[0]! : forced[index]!));
-  return { accepted, refused };
 }

@@ -8,7 +8,6 @@ export const applyCommand = (): Command =>
   withManifests(new Command('apply'))
     .description('create or update pools and replica sets from manifests; applies nothing if one of them is invalid')
     .option('--force-conflicts', 'take over fields that other field managers have set')
-    .option('--keep-replicas', 'keep the current number of replicas if something else has scaled the pool or set')
     .option('--no-vm-check', 'skip the server-side dry run of a VM from the template')
     .option('--wait [boolean]', 'wait until all VMs are updated and available', parseBoolean, false)
     .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: no limit)', parseDuration)
@@ -17,7 +16,6 @@ export const applyCommand = (): Command =>
       ['A pool from a file', 'drover apply -f pool.yaml'],
       ['A pool, and wait until all its VMs run it', 'drover apply -f pool.yaml --wait --timeout 10m'],
       ['What the server would say, without a change', 'drover apply -f pools/ -R --dry-run'],
-      ['A new template for a pool that an autoscaler scales', 'drover apply -f pool.yaml --keep-replicas'],
     )
     .does(async () => (await import('../apply/apply-manifests.ts')).applyManifests);
 
@@ -25,7 +23,6 @@ export const diffCommand = (): Command =>
   withManifests(new Command('diff'))
     .description('what `drover apply` would change, and what that would do to VMs; nothing is written')
     .option('--force-conflicts', 'as for apply: take over fields that other field managers have set')
-    .option('--keep-replicas', 'as for apply: keep the number of replicas that something else has set')
     .option('--exit-code', 'exit with 1 if there is a difference, with 0 if there is none, and with 2 after an error')
     .examples(
       ['Before a change', 'drover diff -f pool.yaml'],

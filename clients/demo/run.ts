@@ -89,7 +89,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
       given: undefined,
       byDefault: NAMESPACE,
     });
-    const choices = { kube, force: false, keepReplicas: false, checksVms: true };
+    const choices = { kube, force: false, checksVms: true };
 
     const scaleTo = (replicas: number): Promise<unknown> =>
       kube.patch(Pools.resource, key, 'merge', { spec: { replicas } }, { subresource: 'scale' });

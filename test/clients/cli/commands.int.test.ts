@@ -222,7 +222,7 @@ describe('apply', () => {
     expect((await applied(namespace, manifest('web'))).stdout).toContain('unchanged');
   });
 
-  test('reports who has scaled a pool, and follows the flag for that', async () => {
+  test('reports who has scaled a pool, leaves the number of a manifest without one, and sets it if forced', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));
     await fleet().kube.patch(
@@ -234,25 +234,20 @@ describe('apply', () => {
     );
     const conflict = await applied(namespace, manifest('web', { paused: true }));
     expect(conflict).toMatchObject({ code: 1, stdout: '' });
-    expect(conflict.stderr).toBe(
-      'error: standard input:1: pool web has spec.replicas 4 by kubectl, and 2 in this manifest: ' +
-        '--keep-replicas leaves 4, --force-conflicts sets 2\n',
-    );
-    const diff = (...flags: string[]): Promise<Outcome> =>
-      run(['diff', '-n', namespace, '-f', '-', ...flags], env(), manifest('web', { paused: true }));
-    expect(await diff()).toMatchObject({
-      code: 1,
-      stdout: expect.stringContaining('-replicas: 4\n') as string,
-      stderr: expect.stringContaining(
-        conflict.stderr.replace('error: ', 'error: `drover apply` would refuse this: '),
-      ) as string,
-    });
-    expect(await diff('--keep-replicas')).toMatchObject({
+    const sentence =
+      'error: standard input:1: pool web: spec.replicas set by kubectl: leave this out of the manifest, or take it over ' +
+      'with --force-conflicts (`drover diff --force-conflicts` shows what that would do)\n';
+    expect(conflict.stderr).toBe(sentence);
+    const diff = (text: string, ...flags: string[]): Promise<Outcome> =>
+      run(['diff', '-n', namespace, '-f', '-', ...flags], env(), text);
+    const text = manifest('web', { paused: true });
+    expect(await diff(text)).toMatchObject({ code: 1, stdout: '', stderr: sentence });
+    expect(await diff(text, '--exit-code')).toMatchObject({ code: 2 });
+    expect(await diff(text, '--force-conflicts')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('+paused: true\n replicas: 4\n') as string,
+      stdout: expect.stringContaining('pool web: 2 VMs would be removed, 4 to 2\n') as string,
     });
-    expect(await diff('--force-conflicts')).toMatchObject({ code: 0 });
-    const { stderr } = await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');
+    const { stderr } = await applied(namespace, manifest('web', { paused: true, replicas: undefined }));
     expect(stderr).toContain('pool web: spec.paused is true: no VM is updated until it is false\n');
     expect((await fleet().pool(namespace, 'web'))!.spec).toMatchObject({ replicas: 4, paused: true });
     await applied(namespace, manifest('web'), '--force-conflicts');

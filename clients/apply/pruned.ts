@@ -3,7 +3,7 @@ import type { Resource } from '../../api/resources.ts';
 import { field, isObject, type Json } from '../../decisions/lib/json.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { handOver, type Fields, type ManagedFields } from '../fields/field-ownership.ts';
+import { handOver, type Fields, type Handover, type ManagedFields } from '../fields/field-ownership.ts';
 import { APPLY_MANAGER } from '../fields/server-side-apply.ts';
 
 /**
@@ -11,6 +11,19 @@ import { APPLY_MANAGER } from '../fields/server-side-apply.ts';
  * out, and then refuses the null (kubernetes/kubernetes#117447).
  */
 const EMPTYING_MANAGER = 'drover-apply-emptying';
+
+/**
+ * What `kubectl apply` has set, on the client's side: that is what a manifest had, which `drover apply` is now to take
+ * fields out of. Its own `--server-side` and Flux take these over in the same way.
+ */
+export const CLIENT_SIDE: Handover = {
+  from: 'kubectl-client-side-apply',
+  but: ['metadata', 'annotations', 'kubectl.kubernetes.io/last-applied-configuration'],
+};
+
+/** Whose fields an object has for a manifest that has them. */
+const OURS = new Set([APPLY_MANAGER, EMPTYING_MANAGER, CLIENT_SIDE.from]);
+
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
 const TRIES = 20;
 
@@ -24,12 +37,16 @@ export function withoutEmptying<T extends KubeObject>(live: Stored | undefined, 
   return spec === wanted ? manifest : { ...manifest, spec };
 }
 
-/** Returns what `withoutEmptying` of the manifest makes of `live`, less all that the manifest empties. */
-export function emptied(live: Stored | undefined, after: Stored, manifest: KubeObject): Stored {
+/**
+ * Returns what the apply is to make of `live`: `after`, which the server makes of `withoutEmptying`, less what no
+ * manifest has any more, and no other manager has set.
+ */
+export function pruned(live: Stored | undefined, after: Stored, manifest: KubeObject): Stored {
   const entries = (live?.metadata.managedFields ?? []) as ManagedFields[];
-  const others = entries.filter(({ manager }) => manager !== APPLY_MANAGER && manager !== EMPTYING_MANAGER);
-  const owned = others.map(({ fieldsV1 }) => fieldsV1['f:spec']);
-  return { ...after, spec: less(field(live, 'spec'), field(after, 'spec'), field(manifest, 'spec'), owned) };
+  const [ours, others] = [true, false].map((isOurs) =>
+    entries.filter(({ manager }) => OURS.has(manager) === isOurs).flatMap(({ fieldsV1 }) => fieldsV1['f:spec'] ?? []),
+  );
+  return { ...after, spec: less(field(after, 'spec'), field(manifest, 'spec'), ours!, others!) };
 }
 
 const isEmpty = (value: Json): boolean => Object.keys(value).length === 0;
@@ -44,36 +61,29 @@ function kept(live: unknown, wanted: Json): Json {
   return all.every(([key, value]) => value === wanted[key]) ? wanted : Object.fromEntries(all);
 }
 
-/** `owned`: the fields here that each other manager has set. */
-function less(live: unknown, after: unknown, wanted: unknown, owned: (Fields | undefined)[]): unknown {
-  if (!isObject(wanted) || !isObject(after)) return after;
-  const below = (key: string): (Fields | undefined)[] => owned.map((fields) => fields?.[`f:${key}`]);
-  if (empties(live, wanted)) return ownedByOthers(after, owned);
-  return Object.fromEntries(
-    Object.entries(after).map(([key, value]) => [key, less(field(live, key), value, wanted[key], below(key))]),
-  );
-}
-
-/** Returns the fields that others have set, and what they have set in these. */
-function ownedByOthers(value: unknown, owned: (Fields | undefined)[]): unknown {
-  const isWhole = owned.some((fields) => fields !== undefined && isEmpty(fields));
-  if (!isObject(value) || isWhole) return value;
-  const fields = Object.entries(value).map(([key, one]) => [key, one, owned.map((all) => all?.[`f:${key}`])] as const);
-  const setByOthers = fields.filter(([, , by]) => by.some((one) => one !== undefined));
-  return Object.fromEntries(setByOthers.map(([key, one, by]) => [key, ownedByOthers(one, by)]));
+/** `ours`, `others`: the fields here by each of our managers, and by each other one. */
+function less(value: unknown, wanted: unknown, ours: readonly Fields[], others: readonly Fields[]): unknown {
+  if (!isObject(value) || others.some(isEmpty)) return value;
+  const fields = Object.entries(value).flatMap(([key, one]) => {
+    const [mine, theirs] = [ours, others].map((all) => all.flatMap((fields) => fields[`f:${key}`] ?? []));
+    const isWanted = isObject(wanted) && key in wanted;
+    if (mine!.length > 0 && theirs!.length === 0 && !isWanted) return [];
+    return [[key, less(one, field(wanted, key), mine!, theirs!)]];
+  });
+  return Object.fromEntries(fields);
 }
 
 interface Emptying {
   resource: Resource;
   key: ObjectKey;
   /** What an apply is to make of the object, as it is now. */
-  dryRunApply: () => Promise<Stored>;
+  preview: () => Promise<Stored>;
 }
 
 /** Writes what an apply is to make of the spec, in one go, as fields of `drover apply`. */
-export async function writeEmptied(kube: KubeClient, { resource, key, dryRunApply }: Emptying): Promise<void> {
+export async function writeEmptied(kube: KubeClient, { resource, key, preview }: Emptying): Promise<void> {
   const write = async (): Promise<void> => {
-    const after = await dryRunApply();
+    const after = await preview();
     const patch = [
       { op: 'replace', path: '/metadata/resourceVersion', value: after.metadata.resourceVersion },
       // With who asks for it: a worker may begin with the new template at once.

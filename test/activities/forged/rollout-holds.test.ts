@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   REVISION_LABEL,
   ROLLOUT_REQUEST_ANNOTATION,
@@ -21,7 +21,10 @@ import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
 import { aTemplate } from '../../model/pools.ts';
-import { keyOf, targetOf, World } from './world.ts';
+import { keyOf, targetOf, virtualTime, World } from './world.ts';
+
+beforeEach(virtualTime);
+afterEach(() => void vi.useRealTimers());
 
 const OLD = aTemplate({ disk: 'root', version: 1 });
 const NEW = aTemplate({ disk: 'root', version: 2 });

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import type { OwnerKey } from '../../../activities/owners/owner-key.ts';
 import {
@@ -114,9 +114,10 @@ export class World {
     const temporal = name === 'changePower' ? { client: this.#temporal(args[0]) } : {};
     const environment = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR'), ...temporal });
     const activity = (this.#activities as Record<string, (...args: never[]) => Promise<unknown>>)[name]!;
-    this.answer = await environment
+    const ended = environment
       .run(() => activity(...(args as never[])))
       .catch((error: unknown) => void (this.failure = error));
+    this.answer = await (vi.isFakeTimers() ? hurried(ended) : ended);
     return this.client.writes.slice(before);
   }
 
@@ -461,3 +462,19 @@ export const keyOf = (
 });
 
 export const targetOf = ({ metadata: { name, uid, resourceVersion } }: Stored) => ({ name, uid, resourceVersion });
+
+/** Has a test's activities wait in virtual time: a VM is late only half a minute after its grace period. */
+export const virtualTime = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+
+const STEP_MS = 200;
+
+/** Lets time pass until the activity has ended. */
+async function hurried<T>(ended: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = ended.finally(() => (isOver = true));
+  while (!isOver) {
+    await vi.advanceTimersByTimeAsync(STEP_MS);
+    await new Promise(setImmediate);
+  }
+  return over;
+}

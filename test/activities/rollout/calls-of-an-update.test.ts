@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION, POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
@@ -8,7 +8,10 @@ import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { callsTo } from '../forged/calls.ts';
-import { keyOf, targetOf, World } from '../forged/world.ts';
+import { keyOf, targetOf, virtualTime, World } from '../forged/world.ts';
+
+beforeEach(virtualTime);
+afterEach(() => void vi.useRealTimers());
 
 type Texts = Record<string, string> | undefined;
 

@@ -2,9 +2,10 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Refusal } from '../server/refusal.ts';
 import type { UserDashboards } from './user-dashboards.ts';
 
-/** Prometheus metrics of a dashboard that serves many users; they name no user. */
-export function proxiedMetrics(dashboards: Pick<UserDashboards, 'users' | 'clients'>) {
+/** Prometheus metrics of a dashboard that serves many users; they name the cluster, as those of workers, and no user. */
+export function proxiedMetrics(cluster: string, dashboards: Pick<UserDashboards, 'users' | 'clients'>) {
   const registry = new Registry();
+  registry.setDefaultLabels({ cluster });
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const gauge = (name: string, help: string, read: () => number): Gauge =>

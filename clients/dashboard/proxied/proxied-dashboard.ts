@@ -65,7 +65,7 @@ export async function serveProxied(how: How): Promise<ProxiedDashboard> {
     most: how.mostUsers,
     ...(lingerMs === undefined ? {} : { lingerMs }),
   });
-  const metrics = proxiedMetrics(dashboards);
+  const metrics = proxiedMetrics(globals.cluster, dashboards);
   const door = new ProxyDoor({
     origins,
     names,

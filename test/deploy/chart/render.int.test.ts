@@ -66,6 +66,7 @@ const SAME: Record<string, [Installation, { components?: string[]; [field: strin
           name: 'drover-dashboard-settings',
           literals: [
             'DROVER_DASHBOARD_ORIGINS=https://drover.example.com',
+            'DROVER_CLUSTER=default',
             'DROVER_DASHBOARD_USER_HEADER=X-Remote-User',
           ],
         },
@@ -308,6 +309,7 @@ describe('values', () => {
       DROVER_DASHBOARD_PROXY_CA: '/etc/drover/proxy/ca.crt',
       DROVER_DASHBOARD_TLS_CERT: '/etc/drover/tls/tls.crt',
       DROVER_DASHBOARD_TLS_KEY: '/etc/drover/tls/tls.key',
+      DROVER_CLUSTER: 'default',
       DROVER_DASHBOARD_ORIGINS: 'https://drover.example.com',
       DROVER_DASHBOARD_PROXY_NAMES: 'front-proxy,spiffe://cluster/ns/a/sa/b',
       DROVER_DASHBOARD_NAMESPACES: 'shop,bank',

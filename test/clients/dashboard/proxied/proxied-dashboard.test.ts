@@ -157,8 +157,11 @@ describe('a peer without proof is told nothing but that, whatever headers it sen
     again.destroy();
   });
 
-  test('and it is counted', async () => {
-    expect(await metricsOf(dashboard)).toMatch(/drover_dashboard_refused_requests_total\{status="401"\} \d\d/);
+  test('and it is counted, with the name of the cluster, as all is', async () => {
+    const metrics = await metricsOf(dashboard);
+    expect(metrics).toMatch(/drover_dashboard_refused_requests_total\{status="401",cluster="default"\} \d\d/);
+    const series = metrics.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    expect(series.filter((line) => !line.includes('cluster="default"'))).toEqual([]);
   });
 });
 

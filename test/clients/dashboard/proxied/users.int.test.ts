@@ -153,7 +153,7 @@ test('browsers of a user share a fleet, which goes when none looks; more users t
   const proxied = await Proxied.start(await account(), env, { lingerMs: 5_000 });
   const counted = async (name: string): Promise<string | undefined> => {
     const text = await (await fetch(`http://127.0.0.1:${proxied.dashboard.healthPort}/metrics`)).text();
-    return new RegExp(`^drover_dashboard_${name} (\\d+)$`, 'm').exec(text)?.[1];
+    return new RegExp(`^drover_dashboard_${name}\\{cluster="[^"]+"\\} (\\d+)$`, 'm').exec(text)?.[1];
   };
   const [one, two] = [proxied.peer(), proxied.peer()];
   const adas = [await open(one, ada(own)), await open(two, ada(own))];

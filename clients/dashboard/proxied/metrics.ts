@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Refusal } from '../server/refusal.ts';
 import type { UserDashboards } from './user-dashboards.ts';
 
-/** Prometheus metrics of a dashboard that serves many users; they name the cluster, as those of workers, and no user. */
+/** Prometheus metrics of a dashboard for many users; they name the cluster, as those of workers do, and no user. */
 export function proxiedMetrics(cluster: string, dashboards: Pick<UserDashboards, 'users' | 'clients'>) {
   const registry = new Registry();
   registry.setDefaultLabels({ cluster });

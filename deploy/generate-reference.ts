@@ -82,7 +82,7 @@ const defaultIn = (description: string): string =>
   /\b(\w+), the default\b/.exec(description)?.[1] ??
   '';
 
-/** Yields a row for each field below a schema. What has been told of fields of the same shape is not told again. */
+/** Yields a row for each field below a schema. Fields of the same shape are described once. */
 function* rowsBelow(schema: Field, at: string, documented: Map<string, string>): Generator<Row> {
   const required = new Set(schema.required);
   for (const [name, field] of Object.entries(schema.properties ?? {})) {

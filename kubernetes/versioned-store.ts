@@ -182,7 +182,7 @@ export class VersionedStore<T extends KubeObject, V> {
 
   /** Forgets all that is known, since it is no longer known what exists. */
   protected forget(): void {
-    // First: to those who are told of the rest, what is gone must not look deleted.
+    // First: to listeners that hear of the rest, what is gone must not look deleted.
     this.distrust();
     for (const key of this.#entries.keys()) this.#remove(key);
   }

@@ -65,7 +65,7 @@ export class ClusterCache extends FollowedObjects {
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 
-  /** The namespaces that are left to workers of their own. */
+  /** The namespaces that are left to their own workers. */
   get delegated(): string[] {
     return [...new Set(this.claims.values())].filter((namespace) => this.isDelegated(namespace)).toSorted();
   }

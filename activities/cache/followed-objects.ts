@@ -79,7 +79,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly nodes: NodeCache;
   /** Labels of namespaces, by their names: cluster-wide operations select by them. */
   readonly namespaces: ListWatch<KubeObject, Readonly<Record<string, string>>>;
-  /** The claims of namespaces by workers of their own, as the names of these namespaces. */
+  /** The claims of namespaces by their own workers, as the names of these namespaces. */
   protected readonly claims: ListWatch<KubeObject, string>;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */

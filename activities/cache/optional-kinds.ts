@@ -25,7 +25,7 @@ const OFF: ReadonlyMap<Resource, string> = new Map([
     Nodes,
     'healing of VMs on nodes that do not answer, restarts off nodes that are drained, spreading by zone, and the check of machine types against nodes',
   ],
-  [Leases, 'leaving namespaces to workers of their own'],
+  [Leases, 'leaving namespaces to their own workers'],
   [KubeVirts, "KubeVirt's configuration: its defaults are assumed"],
 ]);
 

@@ -150,7 +150,7 @@ function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
   return all.map((watched) => besidesClaimed(watched, cache));
 }
 
-/** Leaves out what is in namespaces that have workers of their own: its workflows are told that it is gone. */
+/** Leaves out what is in namespaces that have their own workers: its workflows are told that it is gone. */
 function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isDelegated'>): Watched {
   const isServed = (key: string): boolean => !cache.isDelegated(key.slice(0, key.indexOf('/')));
   return {

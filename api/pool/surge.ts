@@ -35,7 +35,7 @@ const RULES: readonly Rule[] = [
   {
     field: 'maxSurge',
     message:
-      'must be 0 if VMs have disks of their own (dataVolumeTemplates), unless updateStrategy.proactive.disruption is Replace: ' +
+      'must be 0 if VMs have their own disks (dataVolumeTemplates), unless updateStrategy.proactive.disruption is Replace: ' +
       'an extra VM has none of their data',
     isValid: (spec) =>
       isOff(spec) ||

@@ -36,12 +36,12 @@ export async function lookAtWorkers(session: Session): Promise<Looked> {
   return found.length > 0 ? found : ok(`${count} workers of drover ${CLIENT.client} poll the task queue ${queue}`);
 }
 
-/** Looks for namespaces that are left to workers of their own. */
+/** Looks for namespaces that are left to their own workers. */
 export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promise<Looked> {
   const { items } = await kube.list<Claim>(Leases, { fieldSelector: `metadata.name=${CLAIM_NAME}`, ...call() });
   const delegated = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
   if (delegated.length === 0)
     return ok(`no namespace has its own workers: the workers of ${cluster} serve all namespaces`);
   const named = delegated.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
-  return ok(`these namespaces are left to workers of their own: ${named.toSorted().join(', ')}`);
+  return ok(`these namespaces are left to their own workers: ${named.toSorted().join(', ')}`);
 }

@@ -18,7 +18,7 @@ interface SetupOptions {
   temporal: Temporal;
   /** drover's name for the cluster. */
   cluster: string;
-  /** Namespaces that have workers of their own: a user with rights only in these can set them up. */
+  /** Namespaces that have their own workers: a user with rights only in these can set them up. */
   namespaces?: readonly string[] | undefined;
   /** Report what would be done, without doing it. */
   dryRun?: boolean;

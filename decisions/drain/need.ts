@@ -184,7 +184,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   return { need: 'act', act, needsBudget: isWish || !servesNobody(vm, vmi), isBegun, isWish, message, refused };
 }
 
-/** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
+/** Holds until a new try has succeeded: a status that named each try would change twice for each. */
 const afterRefusal = (
   { message, notBefore }: RefusedEvacuation,
   soonest: number,

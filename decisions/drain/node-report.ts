@@ -46,7 +46,7 @@ export interface NodeReportInput {
   /** All VMs of a pool. */
   membersOf: (pool: StoredPool) => readonly VmView[];
   vmiOf: VmiOf;
-  /** The eviction strategy of VMIs that have none of their own. */
+  /** The eviction strategy of VMIs that have none themselves. */
   clusterStrategy: string;
   /** Milliseconds since the epoch. */
   now: number;

@@ -9,7 +9,7 @@ export interface TransitionScope {
   glob: string;
   /** Null: all namespaces. */
   namespaces: string[] | null;
-  /** Without these, which are left to workers of their own. */
+  /** Without these, which are left to their own workers. */
   delegated?: string[];
   labelSelector: LabelSelector | null;
   /** `name` or `namespace/name`; empty: any name. */

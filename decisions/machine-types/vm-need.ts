@@ -190,7 +190,7 @@ function needOfChanged(
 
 const changedSince = ({ machineType }: VmView): string => `its machine type was set to ${machineType ?? 'none'} since`;
 
-/** Other controllers create VMs from templates of their own, which a transition does not change. */
+/** Other controllers create VMs from their own templates, which a transition does not change. */
 const ofOwner = ({ owner }: VmView): string =>
   owner === null ? '' : `: perhaps its owner, ${owner.kind} ${owner.name}, whose template drover must not change`;
 

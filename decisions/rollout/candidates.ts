@@ -89,7 +89,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
 const unlabelledIn = ({ input: { unlabelled }, active }: RolloutContext): VmView[] =>
   unlabelled === undefined ? [] : active.filter(({ name }) => unlabelled.has(name));
 
-/** VMs that batches to the target's revision have given back for reasons of their own, by name. */
+/** VMs that batches to the target's revision have given back for reasons of these VMs, by name. */
 const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
   new Map((input.deferred ?? []).filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
 

@@ -154,7 +154,7 @@ export const Values = z.strictObject({
     .strictObject({
       enabled: flag(
         false,
-        'requests of workers have a place of their own in the API server (FlowSchema, PriorityLevelConfiguration); only without `namespaces`',
+        'requests of workers have their own place in the API server (FlowSchema, PriorityLevelConfiguration); only without `namespaces`',
       ),
       nominalConcurrencyShares: z.int().min(0).default(20).describe('how large it is, relative to those of others'),
     })

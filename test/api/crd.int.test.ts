@@ -121,7 +121,7 @@ describe('the API server', () => {
         maxSurge: 1,
         template: { spec: { running: true, dataVolumeTemplates: [{ metadata: { name: 'root' } }], template: {} } },
       },
-      'maxSurge must be 0 if VMs have disks of their own',
+      'maxSurge must be 0 if VMs have their own disks',
     ],
     [
       'an extra VM that stays stopped',

@@ -16,7 +16,7 @@ export const WAIT_RETRY = { initialInterval: '500ms', backoffCoefficient: 1 } as
 export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);
 
 /**
- * Activities that only wait for VMs. They have a task queue of their own, so that they use no slots of activities that
+ * Activities that only wait for VMs. They have their own task queue, so that they use no slots of activities that
  * act. They change nothing, so a cancellation need not wait for their end. `heartbeatTimeout`: how long a wait may be
  * lost with its worker.
  */

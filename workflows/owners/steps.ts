@@ -216,7 +216,7 @@ export function tidy(
   const wasFailing = failureBackoff.isFailing(failure);
   const onEndOfIt = (newer: ResourceVersions | null): void => {
     const wasDeferred = inProgress.wasDeferred(kind);
-    // What is refused is planned again after its delay, and what has passed is told of no more.
+    // What is refused is planned again after its delay, and what has passed is no longer reported.
     const isNews = wasDeferred || wasFailing || failureBackoff.isFailing(failure) || !isNothing(newer ?? {});
     // What it has left undone is seen in the cache, if not at once.
     if (isNews) onEnd(newer ?? {});

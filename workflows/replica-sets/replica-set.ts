@@ -51,7 +51,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   readonly #kind: SetKind;
   /** Names whose creates were given up: they may still be carried out, so they hold places until a member has them. */
   #uncertain: Set<string>;
-  /** What the plan in progress was told of them. */
+  /** What the plan in progress knows about them. */
   #sentUncertain: readonly string[] = [];
   #starting: number | undefined;
   /** VMIs that failed to start, since one came up; times are the API server's. */

@@ -36,7 +36,7 @@ export interface RolloutsState {
   /** Null before the first look, which reads it from the pool's status. */
   rollout: RolloutStatus | null;
   batches: Batch[];
-  /** VMs that batches have given back for reasons of their own. */
+  /** VMs that batches have given back for reasons of these VMs. */
   deferred: DeferredVm[];
   notBefore: number;
   /** Batches in a row of which no VM could be taken. */

@@ -30,7 +30,7 @@ export type CacheChange =
   /** A namespace is left to its own workers, or no longer is. */
   | { kind: 'claim'; namespace: string };
 
-/** What is told of objects that pools, sets and operations go by. */
+/** Changes of objects that pools, sets and operations go by. */
 export type ObjectChange =
   | OwnerChange
   | Change<'operation', StoredOperation>

@@ -40,7 +40,7 @@ export interface Fact {
   value: string;
 }
 
-/** What drover did to a VM, or KubeVirt and Kubernetes told of it. */
+/** What drover did to a VM, or KubeVirt and Kubernetes reported about it. */
 export interface HistoryEntry {
   at: string;
   /** `drover` or for example `KubeVirt`. */

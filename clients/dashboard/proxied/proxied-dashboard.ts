@@ -41,7 +41,7 @@ interface How extends ProxiedOptions {
 const STREAM_MS = 5 * 60_000;
 /** Longer than proxies keep a connection that is idle (nginx: 60 s): the server must not be the first to end it. */
 const KEEP_ALIVE_MS = 75_000;
-/** Users may be in hundreds of groups, and proxies pass on the cookies of their own sessions. */
+/** Users may be in hundreds of groups, and proxies pass on the cookies of their sessions. */
 const HEADER_BYTES = 65_536;
 const MOST_CONNECTIONS = 1_000;
 /** Other machines may still take this one for ready when it is to end. */

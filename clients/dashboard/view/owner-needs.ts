@@ -20,7 +20,7 @@ export interface WaitingVm extends VmWait {
   state: VmState;
 }
 
-/** What is told of rollouts: how far they are belongs to it. */
+/** What is reported of rollouts, with how far they are. */
 const OF_ROLLOUTS: ReadonlySet<NeedKind> = new Set(['rollout.waiting', 'rollout.halted', 'paused']);
 
 interface Seen {
@@ -102,7 +102,7 @@ function pausedNeeds({ name, rollout, healing }: OwnerCard): NeedDraft[] {
   });
 }
 
-/** What is told of VMs in each state that should pass, of one and of several. */
+/** The sentences about VMs in each state that should pass, for one VM and for several. */
 const LASTS: Partial<Record<VmState, [one: string, several: string]>> = {
   S: ['has not come up', 'have not come up'],
   U: ['has not come back', 'have not come back'],

@@ -37,7 +37,7 @@ export interface RolloutInput
   batches: readonly Batch[];
   /** VMs of batches whose turn has not come. */
   queued: readonly QueuedVm[];
-  /** VMs that batches have given back for reasons of their own; absent if there are none. */
+  /** VMs that batches have given back for reasons of these VMs; absent if there are none. */
   deferred?: readonly DeferredVm[];
   /** Names of VMs that other parts of drover are working on. */
   busy: ReadonlySet<string>;

@@ -17,7 +17,7 @@ import {
 export interface PowerRecord {
   /** What it is done for: the UID of an operation, or the ID of a machine type transition. */
   by: string;
-  /** Which call of a transition's activity has acted: what it has told of is over for the next. */
+  /** Which call of a transition's activity has acted: what it has reported is over for the next. */
   turn?: number;
   /** When, in milliseconds since the epoch. */
   since: number;

@@ -246,7 +246,7 @@ describe('a fault in a manifest', () => {
     [
       'an extra VM without the data of the others',
       { maxSurge: 1, template: withDisk },
-      'spec.maxSurge: must be 0 if VMs have disks of their own (dataVolumeTemplates), unless ' +
+      'spec.maxSurge: must be 0 if VMs have their own disks (dataVolumeTemplates), unless ' +
         'updateStrategy.proactive.disruption is Replace: an extra VM has none of their data, found 1',
     ],
     [

@@ -1,7 +1,7 @@
 import type { Need } from '../../contract/fleet.ts';
 import type { Session } from '../../contract/messages.ts';
 
-/** What a tab knows, as far as a screen reader is told of it. */
+/** What a tab knows, as far as a screen reader announces it. */
 interface Known {
   fleet: { needs: { items: readonly Pick<Need, 'id' | 'sentence'>[] }; isSynced: boolean };
   session: Pick<Session, 'state'> | null;

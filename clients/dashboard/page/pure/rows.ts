@@ -22,7 +22,7 @@ export const revisionName = ({ number, hash }: Revision): string => (number === 
 
 /**
  * The squares of a card: one row, or one for each revision while a rollout runs, the new one first; extra and standby
- * VMs in rows of their own. `cells` are in the order of their names.
+ * VMs in separate rows. `cells` are in the order of their names.
  */
 export function rowsOf(card: OwnerCard, cells: readonly VmCell[]): Row[] {
   const replicas = cells.filter(([, , , role]) => role === undefined);

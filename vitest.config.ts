@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defaultCache } from './dev/paths.ts';
+import { ONLY_IN_ALL } from './test/only-in-all.ts';
 import { POLL } from './test/poll.ts';
 
 /** Files that take the longest begin first, or the end would wait for them. */
@@ -97,6 +98,7 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: ['test/**/*.int.test.ts'],
+          exclude: process.env['DROVER_TEST_SHORT'] === undefined ? [] : ONLY_IN_ALL,
           globalSetup: ['test/servers-first.ts'],
           // Files that follow each other in a process share its modules and its fleet.
           isolate: false,

@@ -1,15 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { noHealing, type Cycle } from '../../../decisions/healing/state.ts';
+import type { Batch, UpdateAct } from '../../../decisions/owners/batch.ts';
 import type { Backoff } from '../../../decisions/owners/failures.ts';
+import { requestText } from '../../../decisions/owners/request.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import type { DiskTemplate } from '../../../decisions/template/disk-template.ts';
 import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
+import type { Evacuation } from '../../../decisions/views/evacuation.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi, quiet, REVISION, vmiOf } from '../fixtures/fleets.ts';
+import { aBatch, held, NEW } from '../fixtures/rollout-pools.ts';
 
 const disk = (storage: string): DiskTemplate => ({
   metadata: { name: 'data' },
@@ -122,7 +130,7 @@ test('a pool that lacks VMs has a step for them, says why it has none, or wakes 
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const ago = (ms: number): string => new Date(NOW - ms).toISOString();
-const cycle = (phase: Cycle['phase'], run: Cycle['run']): Cycle => ({
+const aCycle = (phase: Cycle['phase'], run: Cycle['run']): Cycle => ({
   vm: 'web-3',
   uid: 'uid-of-web-3',
   attempt: 1,
@@ -136,54 +144,160 @@ const others = [1, 2].map((number) => aVm(`web-${number}`, { notYetRun: null }))
 const leaving = { runStrategy: 'Halted', hasVmi: false, notYetRun: null, leavingSince: NOW - 1_000 };
 const removed = { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: ago(1_000) } } as const;
 
-/** What a pool waits for, of its third VM. */
-const WAITS: Record<string, { vm?: VmView; cycle?: Cycle }> = {
-  'an attempt to heal it, which is lost': { cycle: cycle('Removing', { state: 'Unknown' }) },
-  'the delay until it is made again': { cycle: cycle('Waiting', removed) },
-  'its replacement': { cycle: cycle('Provisioning', removed) },
-  'its deletion, for it has halted': { vm: aVm('web-3', { ...leaving, removing: true }) },
-  'its disks to be let go': { vm: aVm('web-3', { ...leaving, deleting: true, keepsDisks: true }) },
-  'its deletion, for it is extra and not needed': { vm: aVm('web-3', { role: 'Surge', roleLabel: 'Surge' }) },
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** A VM whose node is drained, and its migration off it. */
+const evacuating = (evacuation: Partial<Evacuation>, fields: Partial<VmiView> = {}): Waited => ({
+  vm: aVm('web-3', { notYetRun: null }),
+  vmi: {
+    evictionStrategy: 'External',
+    evacuationNode: 'node-1',
+    nodeDrained: true,
+    evacuation: {
+      attempt: 1,
+      state: 'Failed',
+      ended: 1,
+      failures: 1,
+      since: NOW - HOUR_MS,
+      begunAt: NOW - HOUR_MS,
+      endedAt: NOW - 5 * MINUTE_MS,
+      whyFailed: 'no node',
+      ...evacuation,
+    },
+    ...fields,
+  },
+  due: 'evacuate',
+});
+const notBegun: VmiView['migration'] = { name: 'm-1', phase: 'Pending', createdAt: NOW - HOUR_MS, overQuota: false };
+
+const batchOf = (act: UpdateAct, fields: Partial<Batch> = {}): Batch =>
+  aBatch([held(aVm('web-3'), act)], { revision: REVISION, rollout: REVISION, startedAt: NOW - 9 * HOUR_MS, ...fields });
+const requested = (request: object): Record<string, string> => ({
+  [MEMBERSHIP_REQUEST_ANNOTATION]: requestText({ id: '1', ...request }),
+});
+const change = (kind: string, more = {}): Record<string, string> => ({
+  [MEMBERSHIP_CHANGE_ANNOTATION]: JSON.stringify({ kind, by: 'ada', at: ago(30_000), ...more }),
+});
+
+interface Waited {
+  /** Its third VM; null if it is missing. */
+  vm?: VmView | null;
+  vmi?: Partial<VmiView>;
+  cycle?: Cycle;
+  batch?: Batch;
+  annotations?: Record<string, string>;
+  /** The kind of a step of the plan, or what else comes of it. */
+  due: unknown;
+}
+
+const going = (vm: VmView): Waited => ({ vm, due: 'delete' });
+const healed = (cycle: Cycle): Waited => ({ vm: null, cycle, due: expect.stringMatching(/create|heal|delete/) });
+/** A user has asked for it. */
+const asked = (request: object): Waited => ({
+  annotations: requested(request),
+  due: expect.stringMatching(/changeMembers|Refused/),
+});
+
+/** What a pool waits for. */
+const WAITS: Record<string, Waited> = {
+  'an attempt to heal it, which is lost': healed(aCycle('Removing', { state: 'Unknown' })),
+  'the delay until it is made again': healed(aCycle('Waiting', removed)),
+  'its replacement': healed(aCycle('Provisioning', removed)),
+  'its deletion, for it has halted': going(aVm('web-3', { ...leaving, removing: true })),
+  'its disks to be let go': going(aVm('web-3', { ...leaving, deleting: true, keepsDisks: true })),
+  'its deletion, for it is extra and not needed': going(aVm('web-3', { role: 'Surge', roleLabel: 'Surge' })),
+  'a batch that was ended from outside': { batch: batchOf('restart', { endedOutside: true }), due: 'end batch 1' },
+  'a batch that says nothing more': { batch: batchOf('live'), due: 'end batch 1' },
+  'a batch that has deleted it and says nothing more': { vm: null, batch: batchOf('replace'), due: 'end batch 1' },
+  'a batch of another template': {
+    batch: batchOf('restart', { revision: NEW, rollout: NEW, startedAt: NOW }),
+    due: 'supersede batch 1',
+  },
+  'a migration that KubeVirt does not begin': evacuating(
+    { state: 'Unfinished', begunAt: null, endedAt: null },
+    { migration: notBegun },
+  ),
+  'a migration that has failed': evacuating({}),
+  'a restart, for its migrations have failed': evacuating({ attempt: 3, ended: 3, failures: 3 }),
+  'a takeover': asked({ action: 'takeover' }),
+  'a release': asked({ action: 'release' }),
+  'its adoption': asked({ action: 'adopt', vms: ['web-3'] }),
+  'its detachment': asked({ action: 'detach', vms: ['web-3'] }),
+  'the end of a detachment that is no longer asked for': {
+    annotations: change('detach', { vms: [{ name: 'web-3', uid: 'uid-of-web-3' }], isCounted: true, request: '1' }),
+    due: 'changeMembers',
+  },
 };
 
-const request = { 'drover.dev/membership-request': '{"id":"1","action":"release"}' };
-const release = { 'drover.dev/membership-change': JSON.stringify({ kind: 'release', by: 'ada', at: ago(30_000) }) };
+const changing = (kind: 'takeover' | 'release'): object => ({
+  annotations: { ...requested({ action: kind }), ...change(kind) },
+});
 const never = [{ cron: '0 2 29 2 *', duration: '1m' }];
-const HOLDS: Record<string, { spec?: object; metadata?: object; paused?: object }> = {
+const windows = {
+  rollout: { windows: never },
+  scaleInStrategy: { proactive: { windows: never } },
+};
+interface Held {
+  spec?: Partial<PoolSpec>;
+  metadata?: Partial<StoredPool['metadata']>;
+  rollout?: Partial<RolloutStatus>;
+}
+const HOLDS: Record<string, Held> = {
   nothing: {},
-  'a release': { metadata: { annotations: { ...request, ...release } } },
-  'a pause by a user': { paused: { paused: { by: 'ada', at: ago(30_000) } } },
+  'a release': { metadata: changing('release') },
+  'a takeover': { metadata: changing('takeover') },
+  'a pause by a user': { rollout: { paused: { by: 'ada', at: ago(30_000) } } },
+  'a rollout that has failed': { rollout: { halted: { kind: 'Failed', by: 'drover', at: ago(30_000) } } },
   'a pause by its spec': { spec: { paused: true } },
-  'closed windows': { spec: { rollout: { windows: never }, scaleInStrategy: { proactive: { windows: never } } } },
+  'closed windows': { spec: windows },
   'its deletion': { metadata: { deletionTimestamp: ago(30_000) } },
 };
 
-describe.each(Object.entries(HOLDS))('a pool that is held by %s', (_, { spec, metadata, paused }) => {
-  test.each(Object.entries(WAITS))('comes to the end of what it waits for: %s', (_what, { vm, cycle: one }) => {
-    const base = aPool(
-      { replicas: vm?.role === 'Surge' ? 2 : 3, autohealing: {}, maxSurge: 1, ...spec },
-      { creationTimestamp: ago(9 * 3_600_000), ...metadata },
-    );
-    const rollout = {
-      revision: base.status?.updateRevision ?? revisionOf(poolTemplate(base.spec)),
-      startedAt: ago(3_600_000),
-      batches: 0,
-      lastBatch: 0,
-      step: 0,
-      failures: [],
-      ...paused,
-    };
-    const pool = { ...base, status: { replicas: 3, ...base.status, rollout } };
-    const { steps, healing } = planPool({
-      ...quiet,
-      pool,
-      vms: vm === undefined ? others : [...others, vm],
-      healing: { ...noHealing, cycles: one === undefined ? [] : [one] },
-      rollout,
-      burst: 250,
-      now: NOW,
-    });
-    const due = [...steps.map(({ kind }) => kind), ...healing.begin.map(() => 'heal')];
-    expect(due).toContainEqual(vm === undefined ? expect.any(String) : 'delete');
+/** What comes of the pool. */
+function planned(
+  { vm = aVm('web-3', { notYetRun: null }), vmi, cycle, batch, annotations }: Waited,
+  { spec, metadata, rollout: held = {} }: Held,
+): string[] {
+  const isExtra = vm?.role === 'Surge';
+  const base = aPool(
+    {
+      replicas: isExtra ? 2 : 3,
+      autohealing: {},
+      ...(isExtra && { maxSurge: 1 }),
+      ...(vmi && { drain: { windows: spec?.rollout?.windows ?? [] } }),
+      ...spec,
+    },
+    { creationTimestamp: ago(9 * HOUR_MS), ...metadata, annotations: { ...metadata?.annotations, ...annotations } },
+  );
+  const rollout = { ...newRolloutState(revisionOf(poolTemplate(base.spec)), ago(HOUR_MS)), ...held };
+  const plan = planPool({
+    ...quiet,
+    pool: { ...base, status: { replicas: 3, rollout } },
+    vms: vm === null ? others : [...others, vm],
+    vmiOf: (one) => (one.name === 'web-3' && vmi !== undefined ? aVmi(one, vmi) : vmiOf(one)),
+    healing: { ...noHealing, cycles: cycle === undefined ? [] : [cycle] },
+    batches: batch === undefined ? [] : [batch],
+    rollout,
+    burst: 250,
+    now: NOW,
+  });
+  return [
+    ...plan.steps.map(({ kind }) => kind),
+    ...plan.healing.begin.map(() => 'heal'),
+    ...plan.rollout.lost.map((n) => `end batch ${n}`),
+    ...plan.rollout.superseded.map((n) => `supersede batch ${n}`),
+    ...(plan.status?.membership?.handledRequests ?? []).map(({ outcome }) => outcome),
+  ];
+}
+
+describe.each(Object.entries(HOLDS))('a pool that is held by %s', (_, hold) => {
+  test.each(Object.entries(WAITS))('comes to the end of what it waits for: %s', (_what, waited) => {
+    const comes = planned(waited, hold);
+    const isDeleted = hold.metadata?.deletionTimestamp !== undefined;
+    // What waits for another change of the members is due after that; VMs of a pool that is deleted go.
+    const isBefore =
+      comes.includes('changeMembers') || (isDeleted && waited.batch === undefined && comes.includes('delete'));
+    if (!isBefore) expect(comes).toContainEqual(waited.due);
   });
 });

@@ -33,6 +33,7 @@ export const CONDITION_REASONS = {
     Failed: 'too many VMs have failed, or the check of a step has',
     Aborted: 'a user has ended the rollout',
     ProgressDeadlineExceeded: 'VMs that are down for other reasons use up the disruption budget',
+    Stuck: 'the rollout may wait forever for VMs that something else holds',
   },
   UpToDate: {
     UpToDate: 'all VMs that the pool wants run its template',
@@ -204,6 +205,7 @@ export const EVENT_REASONS = {
   OperationRefused: 'the API server refuses the operation that a schedule is to make',
   InvalidSchedule: 'the cron or the time zone of a schedule is not understood',
   BudgetFull: 'a rollout waits for the disruption budget, which VMs use up that are down for other reasons',
+  RolloutStuck: 'a rollout may wait forever for VMs that something else holds',
   DrainStuck: 'VMs may never leave a node that is drained',
   Stalled: 'a pool does not continue before a user corrects something',
   RestartRequired: 'a VM has waited for a restart for a minute, for a change that KubeVirt cannot apply while it runs',

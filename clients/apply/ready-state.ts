@@ -53,7 +53,7 @@ function readyStateOfPool(pool: Stored<Pool>): ReadyState {
 }
 
 /** What holds a pool, and may end while a command waits. */
-const WAITED_FOR = new Set<string>(['WaitingForApproval', 'ProgressDeadlineExceeded']);
+const WAITED_FOR = new Set<string>(['WaitingForApproval', 'ProgressDeadlineExceeded', 'Stuck']);
 
 function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
   // Members that were not to be started are as the template wants them, although none is available.

@@ -79,6 +79,7 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Undone: 'Failed',
   Aborted: 'Failed',
   ProgressDeadlineExceeded: 'Blocked',
+  Stuck: 'Blocked',
   OutdatedVms: 'OutdatedVms',
 };
 

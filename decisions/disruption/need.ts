@@ -1,6 +1,6 @@
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { whyNotNow } from './reasons.ts';
+import { isLasting, whyNotNow } from './reasons.ts';
 
 /** It can't be done now, and is waited for. */
 export interface Deferred {
@@ -8,6 +8,8 @@ export interface Deferred {
   message: string;
   /** When time alone may change that, in milliseconds since the epoch; null if only the VM or its pool can. */
   until: number | null;
+  /** It may be waited for forever. */
+  isStuck?: boolean;
 }
 
 /** It is not done, because the VM's owner, its pool's rules or KubeVirt say so. */
@@ -31,5 +33,6 @@ export const excluded = (message: string): Excluded => ({ need: 'excluded', mess
 export function blockedNeed(vm: VmView, live: VmiView | undefined): Deferred | Excluded | null {
   const reason = whyNotNow(vm, live);
   if (reason === null) return null;
-  return reason.kind === 'OptedOut' ? excluded(reason.message) : deferred(reason.message);
+  if (reason.kind === 'OptedOut') return excluded(reason.message);
+  return { ...deferred(reason.message), ...(isLasting(reason) && { isStuck: true }) };
 }

@@ -22,6 +22,9 @@ export const USUAL_MS: Readonly<Record<OperationKind | 'Migration', number>> = {
 /** When the operation has taken too long, in milliseconds since the epoch; never, if its begin is not known. */
 export const overdueAt = ({ kind, since = Infinity }: Operation): number => since + USUAL_MS[kind];
 
+/** When a migration by another client has taken too long, in milliseconds since the epoch. */
+export const migrationOverdueAt = ({ createdAt }: { createdAt: number }): number => createdAt + USUAL_MS.Migration;
+
 /** Returns the operations with those marked that have taken too long by now (milliseconds since the epoch). */
 export const withOverdue = (operations: readonly Operation[], now: number): readonly Operation[] =>
   operations.some((one) => overdueAt(one) <= now)

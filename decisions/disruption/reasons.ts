@@ -16,6 +16,12 @@ export interface Reason {
   isOverdue?: true;
 }
 
+/** Reasons that only a user takes away. */
+const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecovery']);
+
+/** Whether it may hold the VM forever. */
+export const isLasting = ({ kind, isOverdue }: Reason): boolean => LASTING.has(kind) || isOverdue === true;
+
 export const whyOptedOut = ({ optedOutUntil }: Pick<VmView, 'optedOutUntil'>): string =>
   `its owner opted out of disruption${optedOutUntil === null ? '' : ` until ${rfc3339(optedOutUntil)}`}`;
 

@@ -1,9 +1,9 @@
 import type { DrainRules } from '../../api/rules/pool-defaults.ts';
 import { shouldBeginBy, whyMigrating, whyNotBegun } from '../disruption/migration.ts';
 import { deferred, NOTHING, type Deferred, type Excluded, type Need } from '../disruption/need.ts';
-import { USUAL_MS } from '../disruption/overdue.ts';
+import { migrationOverdueAt } from '../disruption/overdue.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
-import { reasonsOf, type Reason } from '../disruption/reasons.ts';
+import { isLasting, reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { isActive, isMeantToRun, isRestarting, servesNobody } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { rfc3339 } from '../lib/time.ts';
@@ -74,7 +74,7 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   if (isEvacuating(vmi) && !isLate && !(isPast && mayRestart(input, vmi))) return migrating(input, vmi, isPast);
   if (blocked !== null) return blocked;
   if (!isEvacuating(vmi) && vmi.migration !== null) {
-    const until = vmi.migration.createdAt + USUAL_MS.Migration;
+    const until = migrationOverdueAt(vmi.migration);
     return waits(whyMigrating(vmi.migration), until > input.now ? { until } : { isStuck: true });
   }
   const until = vmi.createdAt + START_MS;
@@ -146,8 +146,6 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
 
 /** Reasons for which a drain has its own rules: a VM that a user has paused may migrate. */
 const OWN_RULES: ReadonlySet<Reason['kind']> = new Set(['Paused', 'Evacuates', 'Migrates']);
-/** Reasons that only a user takes away. */
-const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecovery']);
 
 /** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
 function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
@@ -161,7 +159,7 @@ function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
 export function whyKept(vm: VmView, vmi: VmiView): { message: string; isStuck: boolean } | null {
   const reason = reasonsOf(vm, vmi).find(({ kind }) => !OWN_RULES.has(kind));
   if (reason === undefined) return null;
-  return { message: reason.message, isStuck: LASTING.has(reason.kind) || reason.isOverdue === true };
+  return { message: reason.message, isStuck: isLasting(reason) };
 }
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {

@@ -24,6 +24,7 @@ export const NOTICES = {
     event: 'WaitingForApproval',
   },
   'rollout.halted': { urgency: 'bad', says: (name) => `the rollout of ${name} has halted`, event: 'RolloutHalted' },
+  'rollout.stuck': { urgency: 'bad', says: (name) => `the rollout of ${name} is stuck`, event: 'RolloutStuck' },
   'budget.full': { urgency: 'warn', says: (name) => `${name} waits for its disruption budget`, event: 'BudgetFull' },
   'vm.givenup': { urgency: 'bad', says: (name) => `healing of ${name}` },
   'healing.suspended': { urgency: 'bad', says: (name) => `${name} heals no VM` },
@@ -113,6 +114,7 @@ function rolloutNotices(pool: StoredPool): Notice[] {
     const since = rollout?.halted?.at;
     notices.push(noticeOf(pool, { type: 'rollout.halted', which, since, command }, degraded));
   }
+  if (progressing?.reason === 'Stuck') notices.push(noticeOf(pool, { type: 'rollout.stuck', command }, progressing));
   if (progressing !== undefined && budgetFullSince !== undefined) {
     const full = { which: 'rollout', since: budgetFullSince, command };
     notices.push(noticeOf(pool, { type: 'budget.full', ...full }, progressing));

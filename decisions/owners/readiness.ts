@@ -40,6 +40,7 @@ const STATES: Record<string, Readiness['state']> = {
   WaitingForApproval: 'Held',
   OutdatedVms: 'Held',
   ProgressDeadlineExceeded: 'Held',
+  Stuck: 'Held',
   Failed: 'Stalled',
   Undone: 'Stalled',
   UndoFailed: 'Stalled',

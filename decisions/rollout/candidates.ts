@@ -1,5 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { deferred } from '../disruption/need.ts';
+import { deferred, type Deferred } from '../disruption/need.ts';
+import { migrationOverdueAt } from '../disruption/overdue.ts';
 import { isDown, isMeantToRun } from '../health/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { UpdateAct } from '../owners/batch.ts';
@@ -38,7 +39,11 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const { vmiOf, busy, batches, queued } = context.input;
   const needs: RolloutNeeds = { free: [], excluded: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, excluded: unmanaged(context, target) };
-  const namesByReason: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
+  const namesByReason: Record<'Left' | 'Vms' | 'Stuck', Map<string, string[]>> = {
+    Left: new Map(),
+    Vms: new Map(),
+    Stuck: new Map(),
+  };
   const addReason = (kind: keyof typeof namesByReason, vm: VmView, message: string): void =>
     void namesByReason[kind].set(message, [...(namesByReason[kind].get(message) ?? []), vm.name]);
   const { reserved } = reservedNames(batches, context.input.vms, () => false);
@@ -67,7 +72,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       if (need.until !== null) context.waits.requeue(need.until);
       needs.later++;
       if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
-      addReason('Vms', vm, need.message);
+      addReason(isStuck(context, vm, need) ? 'Stuck' : 'Vms', vm, need.message);
     } else if (hasFailed(vm)) {
       needs.excluded++;
       needs.failed++;
@@ -79,11 +84,25 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
-  for (const kind of ['Vms', 'Left'] as const) {
+  const isIdle = needs.free.length === 0 && batches.length === 0;
+  for (const kind of ['Stuck', 'Vms', 'Left'] as const) {
     const sentences = [...namesByReason[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
-    for (const sentence of sentences) context.waits.for(kind, sentence);
+    for (const sentence of sentences) context.waits.for(kind === 'Stuck' && !isIdle ? 'Vms' : kind, sentence);
   }
   return needs;
+}
+
+/** Whether the VM may be waited for forever: the migration of another client may never end either. */
+function isStuck(
+  { input: { vmiOf, now }, waits }: RolloutContext,
+  vm: VmView,
+  { isStuck: is = false }: Deferred,
+): boolean {
+  const migration = vmiOf(vm)?.migration ?? null;
+  if (is || migration === null) return is;
+  const at = migrationOverdueAt(migration);
+  waits.requeue(at);
+  return at <= now;
 }
 
 const unlabelledIn = ({ input: { unlabelled }, active }: RolloutContext): VmView[] =>

@@ -14,7 +14,8 @@ const MESSAGE_LENGTH = 2_048;
 /**
  * Returns the rollout's conditions. `Progressing`: True while VMs are created, leave, are brought to another revision,
  * wait for that to continue, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are
- * down by themselves hold up a rollout, which continues once they are back. `UpToDate`: True once all VMs that the pool
+ * down by themselves hold up a rollout, which continues once they are back, and with `Stuck` while VMs are held by what
+ * may never end. `UpToDate`: True once all VMs that the pool
  * wants run its template, which tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the
  * newest revision have failed. `now` is RFC 3339; a condition that stays keeps its time.
  */
@@ -102,6 +103,8 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): UntimedCondition<
   const far = `${done}${waiting === '' ? '' : `; ${waiting}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
     return progress('False', 'ProgressDeadlineExceeded', far);
+  if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Stuck'))
+    return progress('False', 'Stuck', far);
   switch (phase) {
     case 'Complete':
       return completion(plan, waiting);

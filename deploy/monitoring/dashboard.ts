@@ -105,7 +105,7 @@ const PANELS: Panel[] = [
   list(
     'Rollouts that wait, or have stopped',
     'Rollouts that need a user.',
-    `max by (namespace, pool, state) (drover_pool_rollout{${POOL}, state=~"WaitingForApproval|Paused|Aborted|UpdateFailed|Failed|Undoing|Undone|UndoFailed|ProgressDeadlineExceeded"}) == 1`,
+    `max by (namespace, pool, state) (drover_pool_rollout{${POOL}, state=~"WaitingForApproval|Paused|Aborted|UpdateFailed|Failed|Undoing|Undone|UndoFailed|ProgressDeadlineExceeded|Stuck"}) == 1`,
   ),
 
   row('Healing and drains'),

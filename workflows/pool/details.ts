@@ -32,7 +32,7 @@ export function poolDetails(
 }
 
 /** What single VMs wait for, or are left for. */
-const OF_VMS = new Set<Wait['kind']>(['Vms', 'Left']);
+const OF_VMS = new Set<Wait['kind']>(['Vms', 'Stuck', 'Left']);
 
 function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {
   if (planned.rollout.phase === 'Complete' && batches.length === 0) return [];

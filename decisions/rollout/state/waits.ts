@@ -1,7 +1,7 @@
 /** Something that a rollout waits for, in one sentence. */
 export interface Wait {
-  /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. */
-  kind: 'Approval' | 'Step' | 'Check' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
+  /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. `Stuck`: it may wait for VMs forever, and does nothing else. */
+  kind: 'Approval' | 'Step' | 'Check' | 'Window' | 'Budget' | 'Blocked' | 'Stuck' | 'Vms' | 'Left' | 'Delay';
   message: string;
 }
 

@@ -30,7 +30,7 @@ test.each<[Reason['kind'], Partial<VmView>, Partial<VmiView>]>([
   expect(reason?.kind).toBe(kind);
   const need = powerNeed('Stop', { target: vm.uid, vm, vmi, owner: undefined });
   // KubeVirt has no VM that receives a migration stopped.
-  if (kind !== 'Receives') expect(need).toEqual((kind === 'OptedOut' ? excluded : deferred)(reason!.message));
+  if (kind !== 'Receives') expect(need).toMatchObject((kind === 'OptedOut' ? excluded : deferred)(reason!.message));
 });
 
 test('only a named reason holds a VM: a pause by QEMU or by drover does not', () => {

@@ -47,6 +47,12 @@ test('a rollout that has halted is told once, whether it goes back or stays, and
   expect(of('UpdateFailed')).toEqual([]);
 });
 
+test('a rollout that is stuck is told, with an Event', () => {
+  const stuck = { rollout, conditions: [condition('Progressing', 'Stuck', 'False')] };
+  expect(told(stuck)).toEqual([['rollout.stuck', '', EARLIER, 'drover rollout status pool web -n shop']]);
+  expect(noticeEvents([], poolNotices(poolWith(stuck)), Date.parse(AT))).toMatchObject([{ reason: 'RolloutStuck' }]);
+});
+
 test('a pool that is stalled for a rollout that halted, or that a user has ended, is told no second time', () => {
   for (const reason of ['Failed', 'Undone', 'UndoFailed', 'Aborted'])
     expect(told({ conditions: [condition('Stalled', reason)] })).toEqual([]);

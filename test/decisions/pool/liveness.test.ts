@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION, MEMBERSHIP_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import {
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  MEMBERSHIP_REQUEST_ANNOTATION,
+  REMOVE_VMS_ANNOTATION,
+} from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { noHealing, type Cycle } from '../../../decisions/healing/state.ts';
 import type { Batch, UpdateAct } from '../../../decisions/owners/batch.ts';
@@ -169,7 +173,7 @@ const evacuating = (evacuation: Partial<Evacuation>, fields: Partial<VmiView> = 
   },
   due: 'evacuate',
 });
-const notBegun: VmiView['migration'] = { name: 'm-1', phase: 'Pending', createdAt: NOW - HOUR_MS, overQuota: false };
+const notBegun: VmiView['migration'] = { name: 'm-1', phase: 'Pending', createdAt: NOW - HOUR_MS };
 
 const batchOf = (act: UpdateAct, fields: Partial<Batch> = {}): Batch =>
   aBatch([held(aVm('web-3'), act)], { revision: REVISION, rollout: REVISION, startedAt: NOW - 9 * HOUR_MS, ...fields });
@@ -187,16 +191,24 @@ interface Waited {
   cycle?: Cycle;
   batch?: Batch;
   annotations?: Record<string, string>;
+  /** That the pool wants; 3 if it is not said. */
+  replicas?: number;
   /** The kind of a step of the plan, or what else comes of it. */
   due: unknown;
 }
 
-const going = (vm: VmView): Waited => ({ vm, due: 'delete' });
+const going = (vm: VmView): Waited => ({ vm, due: 'delete', ...(vm.role === 'Surge' && { replicas: 2 }) });
 const healed = (cycle: Cycle): Waited => ({ vm: null, cycle, due: expect.stringMatching(/create|heal|delete/) });
 /** A user has asked for it. */
 const asked = (request: object): Waited => ({
   annotations: requested(request),
   due: expect.stringMatching(/changeMembers|Refused/),
+});
+
+const named = (vm: unknown, due: string): Waited => ({
+  annotations: { [REMOVE_VMS_ANNOTATION]: JSON.stringify({ 'web-3': vm }) },
+  replicas: 2,
+  due,
 });
 
 /** What a pool waits for. */
@@ -223,9 +235,10 @@ const WAITS: Record<string, Waited> = {
   'a takeover': asked({ action: 'takeover' }),
   'a release': asked({ action: 'release' }),
   'its adoption': asked({ action: 'adopt', vms: ['web-3'] }),
-  'its detachment': asked({ action: 'detach', vms: ['web-3'] }),
-  'the end of a detachment that is no longer asked for': {
-    annotations: change('detach', { vms: [{ name: 'web-3', uid: 'uid-of-web-3' }], isCounted: true, request: '1' }),
+  'its removal by name': named('uid-of-web-3', 'delete'),
+  'its detachment by name': named({ uid: 'uid-of-web-3', keep: true }, 'release'),
+  'the end of an adoption that is no longer asked for': {
+    annotations: change('adopt', { vms: [{ name: 'web-3', uid: 'uid-of-web-3' }], isCounted: true, request: '1' }),
     due: 'changeMembers',
   },
 };
@@ -256,15 +269,14 @@ const HOLDS: Record<string, Held> = {
 
 /** What comes of the pool. */
 function planned(
-  { vm = aVm('web-3', { notYetRun: null }), vmi, cycle, batch, annotations }: Waited,
+  { vm = aVm('web-3', { notYetRun: null }), vmi, cycle, batch, annotations, replicas = 3 }: Waited,
   { spec, metadata, rollout: held = {} }: Held,
 ): string[] {
-  const isExtra = vm?.role === 'Surge';
   const base = aPool(
     {
-      replicas: isExtra ? 2 : 3,
+      replicas,
       autohealing: {},
-      ...(isExtra && { maxSurge: 1 }),
+      ...(vm?.role === 'Surge' && { maxSurge: 1 }),
       ...(vmi && { drain: { windows: spec?.rollout?.windows ?? [] } }),
       ...spec,
     },

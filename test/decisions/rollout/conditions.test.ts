@@ -21,6 +21,17 @@ import {
   type RolloutFields,
 } from '../fixtures/rollout-pools.ts';
 
+test('a rollout that VMs hold up which may never come free is stuck, and is waited for', () => {
+  const hung = [{ kind: 'Snapshot', object: 'nightly', since: NOW - 7_200_000, isOverdue: true }] as const;
+  const { Progressing, UpToDate } = conditions({ vms: [old(1, { operations: hung }), fresh(2)] });
+  expect(Progressing).toMatchObject({
+    status: 'False',
+    reason: 'Stuck',
+    message: expect.stringContaining('web-1: a snapshot of it (nightly) is taken, since 2026-01-01T10') as string,
+  });
+  expect(UpToDate).toMatchObject({ status: 'False', reason: 'Stuck' });
+});
+
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);
   const { pool, vms, vmiOf, now } = input;

@@ -852,7 +852,7 @@ test('reports what is left alone and what is waited for, in the same words whate
     old(4, { operations: SNAPSHOT }),
     fresh(5),
   ];
-  const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running', createdAt: 0 } } };
+  const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running', createdAt: NOW } } };
   const planned = plan({ vms, vmis });
   expect(planned.waits).toEqual([
     { kind: 'Vms', message: 'web-2: it migrates (m)' },
@@ -861,6 +861,26 @@ test('reports what is left alone and what is waited for, in the same words whate
   ]);
   expect(planned).toMatchObject({ phase: 'RollingOut', update: null, updated: 1 });
   expect(plan({ vms: vms.toReversed(), vmis })).toEqual(planned);
+});
+
+describe('VMs that something has held for longer than it usually takes', () => {
+  const hung = { operations: [{ kind: 'Snapshot', object: 'nightly', since: 0, isOverdue: true }] } as const;
+  const migration = { name: 'm', phase: 'Synchronizing', createdAt: NOW - 7 * 3_600_000 };
+  const kinds = (fields: RolloutFields): string[] => plan(fields).waits.map(({ kind }) => kind);
+
+  test('have their rollout be stuck: by an operation, or by the migration of another client', () => {
+    expect(kinds({ vms: [old(1, hung), fresh(2)] })).toEqual(['Stuck']);
+    expect(kinds({ vms: [old(1), fresh(2)], vmis: { 'web-1': { migration } } })).toEqual(['Stuck']);
+    const recent = { ...migration, createdAt: NOW - 3_600_000 };
+    const waiting = plan({ vms: [old(1), fresh(2)], vmis: { 'web-1': { migration: recent } } });
+    expect(waiting).toMatchObject({ waits: [{ kind: 'Vms' }], requeueAt: NOW + 5 * 3_600_000 });
+  });
+
+  test('are waited for like others while the rollout has something else to do', () => {
+    expect(kinds({ vms: [old(1, hung), old(2)] })).not.toContain('Stuck');
+    const batches = [aBatch([held(old(2, DOWN))])];
+    expect(kinds({ vms: [old(1, hung), old(2, DOWN)], batches })).not.toContain('Stuck');
+  });
 });
 
 test('finds its VMs as they were if a template comes back', () => {

@@ -39,11 +39,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const { vmiOf, busy, batches, queued } = context.input;
   const needs: RolloutNeeds = { free: [], excluded: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, excluded: unmanaged(context, target) };
-  const namesByReason: Record<'Left' | 'Vms' | 'Stuck', Map<string, string[]>> = {
-    Left: new Map(),
-    Vms: new Map(),
-    Stuck: new Map(),
-  };
+  const namesByReason: NamesByReason = { Stuck: new Map(), Vms: new Map(), Left: new Map() };
   const addReason = (kind: keyof typeof namesByReason, vm: VmView, message: string): void =>
     void namesByReason[kind].set(message, [...(namesByReason[kind].get(message) ?? []), vm.name]);
   const { reserved } = reservedNames(batches, context.input.vms, () => false);
@@ -83,13 +79,19 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       needs.free.push({ vm, ...update, down, wasDeferred: givenBack.has(vm.name) });
     }
   }
+  say(context, namesByReason, needs.free.length === 0 && batches.length === 0);
+  return needs;
+}
+
+type NamesByReason = Record<'Stuck' | 'Vms' | 'Left', Map<string, string[]>>;
+
+/** `isIdle`: the rollout can do nothing else, and is stuck if VMs are. */
+function say({ waits }: RolloutContext, namesByReason: NamesByReason, isIdle: boolean): void {
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
-  const isIdle = needs.free.length === 0 && batches.length === 0;
   for (const kind of ['Stuck', 'Vms', 'Left'] as const) {
     const sentences = [...namesByReason[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
-    for (const sentence of sentences) context.waits.for(kind === 'Stuck' && !isIdle ? 'Vms' : kind, sentence);
+    for (const sentence of sentences) waits.for(kind === 'Stuck' && !isIdle ? 'Vms' : kind, sentence);
   }
-  return needs;
 }
 
 /** Whether the VM may be waited for forever: the migration of another client may never end either. */

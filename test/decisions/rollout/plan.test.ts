@@ -863,10 +863,11 @@ test('reports what is left alone and what is waited for, in the same words whate
   expect(plan({ vms: vms.toReversed(), vmis })).toEqual(planned);
 });
 
+const kinds = (fields: RolloutFields): string[] => plan(fields).waits.map(({ kind }) => kind);
+
 describe('VMs that something has held for longer than it usually takes', () => {
   const hung = { operations: [{ kind: 'Snapshot', object: 'nightly', since: 0, isOverdue: true }] } as const;
   const migration = { name: 'm', phase: 'Synchronizing', createdAt: NOW - 7 * 3_600_000 };
-  const kinds = (fields: RolloutFields): string[] => plan(fields).waits.map(({ kind }) => kind);
 
   test('have their rollout be stuck: by an operation, or by the migration of another client', () => {
     expect(kinds({ vms: [old(1, hung), fresh(2)] })).toEqual(['Stuck']);

@@ -1,6 +1,9 @@
 /** Something that a rollout waits for, in one sentence. */
 export interface Wait {
-  /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. `Stuck`: it may wait for VMs forever, and does nothing else. */
+  /**
+   * `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. `Stuck`: it
+   * may wait for VMs forever, and has nothing else to do.
+   */
   kind: 'Approval' | 'Step' | 'Check' | 'Window' | 'Budget' | 'Blocked' | 'Stuck' | 'Vms' | 'Left' | 'Delay';
   message: string;
 }

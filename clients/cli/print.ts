@@ -7,6 +7,12 @@ export type DataFormat = 'json' | 'yaml';
 
 export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
 /** A cell of a table, with its colour for terminals that show one. */
+/** How a state is coloured, by how good or bad it is. */
+export const TONES = { good: 'green', bad: 'red', warn: 'yellow', busy: 'cyan' } as const satisfies Record<
+  string,
+  Style
+>;
+
 export type Cell = string | number | { text: string; style: Style };
 
 /** Removes what would act on the terminal from a name or a message. */

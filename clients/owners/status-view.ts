@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
-import { ageOf, paint, plain, bar, type Style } from '../cli/print.ts';
+import { ageOf, paint, plain, bar, TONES, type Style } from '../cli/print.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Now } from '../runs/run-lines.ts';
 import { conditionsBesideRollout } from '../view/conditions.ts';
@@ -69,12 +69,10 @@ function inProgress({ owner, members, progress }: OwnerView, shown: string[], no
   return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, shown, now);
 }
 
-const STYLES = { bad: 'red', warn: 'yellow', busy: 'cyan' } as const satisfies Record<string, Style>;
-
 const conditionLines = ({ kind, owner }: OwnerView): string[] =>
   conditionsBesideRollout(owner.status?.conditions, isPool(kind, owner)).map(({ type, reason, message, tone }) => {
     const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
-    return coloured(STYLES[tone], line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
+    return coloured(TONES[tone], line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
   });
 
 function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, shown: string[], now: number): string[] {

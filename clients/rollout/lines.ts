@@ -1,5 +1,5 @@
 import { because, formatCounts, formatRequest } from '../../decisions/runs/report.ts';
-import { ageOf, type Style } from '../cli/print.ts';
+import { ageOf, TONES } from '../cli/print.ts';
 import { formatRevision } from '../pool/revisions.ts';
 import type { NamedRevision, RolloutView } from '../pool/view.ts';
 import { stateLines, whenOf, type Now, type Shown } from '../runs/run-lines.ts';
@@ -58,14 +58,14 @@ export function shownRollout(view: RolloutView, now?: Now): Shown {
       about: [...stepLines(view, now), ...checkLines(view, now), ...changeLines(view, now), ...revisionLines(view)],
     },
     sentence: phase === 'Aborted' ? '' : sentenceOf(view),
-    style: styleOf(view),
+    style: TONES[toneOf(view)],
   };
 }
 
-export function styleOf({ end, phase, paused }: RolloutView): Style {
-  if (end === 'Complete') return paused === null ? 'green' : 'yellow';
-  if (end === 'Failed' || end === 'Blocked' || phase === 'Undoing') return 'red';
-  return paused === null && end === null ? 'cyan' : 'yellow';
+export function toneOf({ end, phase, paused }: RolloutView): keyof typeof TONES {
+  if (end === 'Failed' || end === 'Blocked' || phase === 'Undoing') return 'bad';
+  if (paused !== null || end === 'OutdatedVms' || phase.startsWith('Waiting')) return 'warn';
+  return end === 'Complete' ? 'good' : 'busy';
 }
 
 function endOf({ phase, end, message, updatedReplicas, replicas }: RolloutView): string {

@@ -100,6 +100,7 @@ export interface Rollout {
   /** Reason of the condition `Progressing`, such as `RollingOut`, `WaitingForApproval`, `Complete`. */
   phase: string;
   end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
   /** What happens or is waited for; empty if there is nothing to say. */
   sentence: string;
   /** When it continues by itself; null: not before a user acts, or something else changes. */

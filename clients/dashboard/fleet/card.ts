@@ -5,7 +5,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { SeenVm } from '../../view/vm-state.ts';
-import { waitOf, type VmState, type VmWait } from '../../view/vm-wait.ts';
+import { waitOf, type VmWait } from '../../view/vm-wait.ts';
 import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { ownerNeeds, UNSEEN_MS, type WaitingVm } from '../view/owner-needs.ts';
@@ -32,14 +32,6 @@ export class Card {
   owner: Stored<Owner> | undefined;
   readonly cells = new Map<string, VmCell>();
   readonly #seats = new Map<string, Seat>();
-  readonly #counts: Partial<Record<VmState, number>> = {};
-  /** Names of replicas that are down. */
-  readonly #down = new Set<string>();
-  /** What VMs wait for that are not as their owner wants them. */
-  readonly #waits = new Map<string, VmWait>();
-  #current = 0;
-  #ready = 0;
-  #stopped = 0;
   /** The revisions of the owner's template; and with those that members have beside. */
   #own: Revision[] = [];
   #revisions: Revision[] = [];
@@ -70,9 +62,7 @@ export class Card {
   /** Returns the cell; undefined if it has not changed. */
   seat(seat: Seat): VmCell | undefined {
     const before = this.cells.get(seat.name);
-    this.#leave(seat.name);
     this.#seats.set(seat.name, seat);
-    this.#count(seat, 1);
     const revision = this.#indexOf(seat.revision);
     const cell: VmCell =
       seat.role === undefined ? [seat.name, seat.state, revision] : [seat.name, seat.state, revision, seat.role];
@@ -82,26 +72,8 @@ export class Card {
   }
 
   remove(name: string): void {
-    this.#leave(name);
-    this.cells.delete(name);
-  }
-
-  #leave(name: string): void {
-    const seat = this.#seats.get(name);
-    if (seat === undefined) return;
     this.#seats.delete(name);
-    this.#count(seat, -1);
-  }
-
-  #count({ name, state, isReady, isDown, role, wait }: Seat, by: 1 | -1): void {
-    this.#counts[state] = (this.#counts[state] ?? 0) + by;
-    if (by === 1 && wait !== null) this.#waits.set(name, wait);
-    else this.#waits.delete(name);
-    if (role !== undefined) return;
-    if (state !== 'T') this.#current += by;
-    if (isReady) this.#ready += by;
-    if (state === 'O') this.#stopped += by;
-    setMembership(this.#down, name, by === 1 && isDown);
+    this.cells.delete(name);
   }
 
   #indexOf(hash: string | null): number {
@@ -113,7 +85,17 @@ export class Card {
   /** Builds the card anew, and its needs. */
   build(part: OwnerPart, now: number): OwnerCard {
     const { budget, revisions: _own, mayNot, ...rest } = part;
-    const counts = Object.fromEntries(Object.entries(this.#counts).filter(([, count]) => count > 0));
+    const counts: OwnerCard['counts'] = {};
+    const down = new Set<string>();
+    const all = { current: 0, ready: 0, stopped: 0 };
+    for (const { name, role, state, isReady, isDown } of this.#seats.values()) {
+      counts[state] = (counts[state] ?? 0) + 1;
+      if (role !== undefined) continue;
+      if (state !== 'T') all.current++;
+      if (isReady) all.ready++;
+      if (state === 'O') all.stopped++;
+      if (isDown) down.add(name);
+    }
     const isSeen = this.isSeen();
     this.unseenSince = isSeen ? null : (this.unseenSince ?? now);
     const card: OwnerCard = {
@@ -121,12 +103,10 @@ export class Card {
       kind: this.kind,
       namespace: this.namespace,
       name: this.name,
-      current: this.#current,
-      ready: this.#ready,
-      stopped: this.#stopped,
+      ...all,
       counts,
       revisions: this.#revisions,
-      budget: budget === null ? null : this.#budget(budget, now),
+      budget: budget && this.#budget(budget, down, now),
       ...rest,
     };
     const { owner, pool, unseenSince } = this;
@@ -141,7 +121,8 @@ export class Card {
 
   /** Members that wait, and members that healing has deleted and has yet to make again. */
   #waiting(): WaitingVm[] {
-    const waits = [...this.#waits].map(([vm, wait]) => ({ vm, state: this.#seats.get(vm)!.state, ...wait }));
+    const waits: WaitingVm[] = [];
+    for (const { name: vm, state, wait } of this.#seats.values()) if (wait !== null) waits.push({ vm, state, ...wait });
     const cycles = this.pool?.status?.healing?.cycles ?? [];
     const gone = cycles.filter(({ vm }) => !this.#seats.has(vm));
     return [
@@ -171,32 +152,26 @@ export class Card {
     return this.owner === undefined || (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   }
 
-  #budget({ maxUnavailable, limit }: { maxUnavailable: string; limit: number }, now: number): Budget {
+  #budget({ maxUnavailable, limit }: NonNullable<OwnerPart['budget']>, down: ReadonlySet<string>, now: number): Budget {
     const claims = new Map(
       (this.pool?.status?.disruptedVMs ?? [])
         .filter(({ at }) => Date.parse(at) + CLAIM_MS > now)
         .map((claim) => [claim.vm, claim]),
     );
-    const names = [...new Set([...claims.keys(), ...this.#down])];
+    const names = [...new Set([...claims.keys(), ...down])];
     return {
       maxUnavailable,
       limit,
       uses: names.slice(0, USES_SHOWN).map((vm): BudgetUse => {
         const claim = claims.get(vm);
-        const isDown = this.#down.has(vm);
         return {
           vm,
           what: claim === undefined ? 'it is not ready' : claimIsFor(claim),
           since: claim?.at ?? this.#seats.get(vm)?.downSince ?? null,
-          until: claim === undefined || isDown ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
+          until: claim === undefined || down.has(vm) ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
         };
       }),
       useCount: names.length,
     };
   }
-}
-
-function setMembership(names: Set<string>, name: string, isIn: boolean): void {
-  if (isIn) names.add(name);
-  else names.delete(name);
 }

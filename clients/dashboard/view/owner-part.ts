@@ -11,25 +11,16 @@ import type { Owner } from '../../cli/owner.ts';
 import { healView } from '../../healing/view.ts';
 import type { RevisionRecord } from '../../pool/revisions.ts';
 import { rolloutView, type RolloutView } from '../../pool/view.ts';
-import { shownRollout } from '../../rollout/lines.ts';
+import { shownRollout, toneOf } from '../../rollout/lines.ts';
 import { conditionsBesideRollout } from '../../view/conditions.ts';
 import type { Healing, OwnerCard, Revision, Rollout, Step, Windows } from '../contract/fleet.ts';
 import { poolActions, type WhyNot } from './actions.ts';
 
+/** What a card has by its members, beside its names. */
+type OfMembers = 'id' | 'kind' | 'namespace' | 'name' | 'current' | 'ready' | 'stopped' | 'counts';
+
 /** What an owner's card tells without its members. */
-export type OwnerPart = Pick<
-  OwnerCard,
-  | 'isDeleting'
-  | 'desired'
-  | 'standbyWanted'
-  | 'rollout'
-  | 'healing'
-  | 'windows'
-  | 'conditions'
-  | 'gitOps'
-  | 'actions'
-  | 'createdAt'
-> & {
+export type OwnerPart = Omit<OwnerCard, OfMembers | 'revisions' | 'budget'> & {
   /** The target, and the revision before it if that is another one. */
   revisions: Revision[];
   /** Null without a budget. */
@@ -83,9 +74,7 @@ export const NO_OWNER: OwnerPart = {
   ...NO_POOL,
 };
 
-type PoolPart = Omit<OwnerPart, 'isDeleting' | 'desired' | 'conditions' | 'gitOps' | 'createdAt' | 'mayNot'>;
-
-function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): PoolPart {
+function poolPart(pool: Stored<Pool>, { revisions, whyNot, now }: Beside): Pick<OwnerPart, keyof typeof NO_POOL> {
   const view = rolloutView(pool, [...revisions]);
   const { spec } = pool;
   const windows = windowsOf(spec.rollout?.windows ?? [], now);
@@ -113,6 +102,7 @@ function rolloutOf(view: RolloutView, pool: Stored<Pool>, windows: Windows | nul
   return {
     phase,
     end,
+    tone: toneOf(view),
     sentence,
     until: phase === 'WaitingForWindow' ? (windows?.until ?? null) : stepEnd(pool, view),
     requestedBy,

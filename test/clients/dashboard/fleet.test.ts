@@ -133,7 +133,7 @@ describe('a card of a pool', () => {
     ] as const;
     const waiting = cardOf({ spec: { rollout: { windows } }, progressing: ['WaitingForWindow', 'True', message] });
     expect(waiting).toMatchObject({
-      rollout: { sentence: message, until: '2026-01-01T02:00:00.000Z' },
+      rollout: { tone: 'warn', sentence: message, until: '2026-01-01T02:00:00.000Z' },
       conditions: [],
     });
     const failed = cardOf({ rollout: { failures: [failure] }, status: { conditions: [...conditions] } });

@@ -33,7 +33,7 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
     sentence === ''
       ? nothing
       : html`<p class="line">
-          <span class="key ${toneOf(rollout)}">rollout</span>
+          <span class="key ${rollout.tone}">rollout</span>
           <span
             >${prose(sentence)}${until === null ? nothing : html`; continues <rel-time at=${until}></rel-time>`}
             ${end === null && !sentence.includes(done) ? html`<small>${done} updated</small>` : nothing}</span
@@ -56,12 +56,6 @@ function rolloutView(rollout: Rollout, isWhole: boolean): TemplateResult {
         <span>${vm}, <rel-time at=${at}></rel-time>${reason === '' ? nothing : prose(`: ${reason}`)}</span>
       </p>`,
   )}`;
-}
-
-function toneOf({ end, phase, paused }: Rollout): string {
-  if (end === 'Failed' || end === 'Blocked') return 'bad';
-  if (end === 'Complete') return 'good';
-  return paused !== null || phase.startsWith('Waiting') || end === 'OutdatedVms' ? 'warn' : 'busy';
 }
 
 const byLine = (

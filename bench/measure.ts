@@ -128,3 +128,11 @@ export async function requestsOf(port: number): Promise<Map<string, number>> {
   }
   return counts;
 }
+
+/** Requests for each of these VMs between two counts, most first. */
+export function formatRequests(before: Map<string, number>, after: Map<string, number>, vms: number): string {
+  const each = [...after].map(([what, count]) => ({ what, count: (count - (before.get(what) ?? 0)) / vms }));
+  const all = each.reduce((sum, { count }) => sum + count, 0);
+  const told = each.filter(({ count }) => count >= 0.005).sort((a, b) => b.count - a.count);
+  return `${all.toFixed(2)}: ${told.map(({ what, count }) => `${what} ${count.toFixed(2)}`).join(', ')}`;
+}

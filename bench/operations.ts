@@ -19,7 +19,7 @@ import { KubeClient, type PatchType } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/objects/vm-owner.ts';
 import { operationRunIdOf } from '../workflows/lib/messages.ts';
-import { CONNECTIONS, cpuOf, each, median, memoryOf } from './measure.ts';
+import { CONNECTIONS, cpuOf, each, formatRequests, freePort, median, memoryOf, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
@@ -32,6 +32,7 @@ import { onStack, type Bench } from './stack.ts';
  */
 const [ACTION = 'MachineType', ...numbers] = process.argv.slice(2);
 const [VMS = 10_000, NAMESPACES = 100, ROUNDS = 3, SECONDS = 60] = numbers.map(Number);
+const PORT = await freePort();
 const OLD = 'pc-q35-rhel8.6.0';
 const NEW = 'pc-q35-rhel9.6.0';
 
@@ -231,7 +232,7 @@ async function measureWaiting(bench: Bench): Promise<void> {
   console.log(`aborted, and ${VMS} marks cleared: ${rate(performance.now() - ended)}`);
 }
 
-await onStack(async (bench) => {
+async function measure(bench: Bench): Promise<void> {
   console.log(
     `${ACTION} of ${VMS} VMs in ${NAMESPACES} namespaces, and as many that are patched bare over ${CONNECTIONS} connections`,
   );
@@ -245,11 +246,12 @@ await onStack(async (bench) => {
   for (let round = 1; round <= ROUNDS; round++) {
     const [from, to]: [Value, Value] = round % 2 === 1 ? [OLD, NEW] : [NEW, OLD];
     const before = await patchBare(bench, OLD, NEW);
-    const cpu = cpuOf(bench);
+    const [cpu, asked] = [cpuOf(bench), await requestsOf(PORT)];
     const run = await begin(bench, from, to);
     await until(bench, run, isOver);
     const whole = performance.now() - run.startedAt;
     const used = cpuOf(bench) - cpu;
+    const requests = formatRequests(asked, await requestsOf(PORT), VMS);
     // Measured before and after, as a shared machine's speed varies.
     const after = await patchBare(bench, NEW, OLD);
     const took = (before + after) / 2;
@@ -258,8 +260,11 @@ await onStack(async (bench) => {
       `round ${round}: bare ${rate(before)} and ${rate(after)}, operation ${rate(whole)} from its start to its end; ratio ${(took / whole).toFixed(2)}; ` +
         `${(await historyOf(run)).words}; ${used.toFixed(1)} s of the worker's CPU; ${formatMemory(bench)}`,
     );
+    console.log(`  requests of the worker for each VM: ${requests}`);
   }
   console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.95 or more)`);
 
   if (ACTION === 'MachineType') await measureWaiting(bench);
-});
+}
+
+await onStack(measure, { workerEnv: { DROVER_HEALTH_PORT: String(PORT) } });

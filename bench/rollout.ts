@@ -5,7 +5,7 @@ import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
-import { CpuUse, eventsOfAll, freePort, median, requestsOf } from './measure.ts';
+import { CpuUse, eventsOfAll, formatRequests, freePort, median, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
@@ -180,7 +180,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   while (!(await isSettled(bench))) await wait(20);
   const told = performance.now();
   const cpu = use.format(VMS);
-  const requests = formatRequests(askedBefore, await requestsOf(PORT));
+  const requests = formatRequests(askedBefore, await requestsOf(PORT), VMS);
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
@@ -196,14 +196,6 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
     requests,
     events: ((await eventsOfAll(bench)) - eventsBefore) / VMS,
   };
-}
-
-/** Requests for each VM between two counts, most first. */
-function formatRequests(before: Map<string, number>, after: Map<string, number>): string {
-  const each = [...after].map(([what, count]) => ({ what, count: (count - (before.get(what) ?? 0)) / VMS }));
-  const all = each.reduce((sum, { count }) => sum + count, 0);
-  const told = each.filter(({ count }) => count >= 0.005).sort((a, b) => b.count - a.count);
-  return `${all.toFixed(2)}: ${told.map(({ what, count }) => `${what} ${count.toFixed(2)}`).join(', ')}`;
 }
 
 /** Reports whether drover has brought all VMs to the newest revision, and the status says so. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActRefused, isConflict } from './errors.ts';
-import { ageOf, clocks } from './lib/clocks.ts';
+import { ageOf, clocks, type Clocks } from './lib/clocks.ts';
 
 /** KubeVirt writes to a starting or stopping VM several times a second. */
 const TRIES = 8;
@@ -48,20 +48,27 @@ export type LastCheck = () => void;
  * Asks whether a request that takes something away is still wanted, and sends it while the answer is fresh: `act` does
  * both, and hands the last check on to the request. A worker may be suspended between the two, or wait for its turn: if
  * the answer has grown old, nothing is sent, and `act` is called again. It may have grown older each time, for an API
- * server that is slow. Throws a conflict if it stays too old. `also`: what else is checked last.
+ * server that is slow. Throws a conflict if it stays too old. `also`: what else is checked last. `answered`: when the
+ * caller sent a request whose answer says that it is wanted; `act` need not ask as long as `isKnown`.
  */
-export async function whileFresh<T>(act: (lastCheck: LastCheck) => Promise<T>, also?: LastCheck): Promise<T> {
-  for (let freshMs = FRESH_MS; freshMs <= AT_MOST_MS; freshMs *= 2) {
-    const since = clocks();
-    const outdated = new Error('the answer has grown old');
+export async function whileFresh<T>(
+  act: (lastCheck: LastCheck, isKnown: boolean) => Promise<T>,
+  also?: LastCheck,
+  answered?: Clocks,
+): Promise<T> {
+  const outdated = new Error('the answer has grown old');
+  let freshMs = FRESH_MS;
+  for (let known = answered; freshMs <= AT_MOST_MS; known = undefined) {
+    const since = known ?? clocks();
     try {
       return await act(() => {
         also?.();
         if (ageOf(since) >= freshMs) throw outdated;
-      });
+      }, known !== undefined);
     } catch (error) {
       if (error !== outdated) throw error;
     }
+    if (known === undefined) freshMs *= 2;
   }
   throw new ActRefused('Conflict', 'the API server takes too long to say whether that is still wanted');
 }

@@ -3,6 +3,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { Clocks } from '../../kubernetes/lib/clocks.ts';
 import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { refuseChanged } from './refuse-changed.ts';
 
@@ -29,9 +30,19 @@ export async function callSubresource(
   return { vms: vm?.metadata.resourceVersion };
 }
 
-/** Starts or stops the VM, unless it has left its owner or opted out since it was looked at. */
-export const startOrStop = (client: KubeClient, vm: VmView, verb: 'start' | 'stop'): Promise<ResourceVersions> =>
-  whileFresh(async (lastCheck) => {
-    await refuseChanged(client, vm);
+/**
+ * Starts or stops the VM, unless it has left its owner or opted out since it was looked at. `written`: when that write
+ * of it was sent.
+ */
+export function startOrStop(
+  client: KubeClient,
+  vm: VmView,
+  verb: 'start' | 'stop',
+  written: Clocks,
+): Promise<ResourceVersions> {
+  const act = async (lastCheck: LastCheck, isKnown: boolean): Promise<ResourceVersions> => {
+    if (!isKnown) await refuseChanged(client, vm);
     return callSubresource(client, vm, verb, lastCheck);
-  });
+  };
+  return whileFresh(act, undefined, written);
+}

@@ -5,6 +5,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import type { Clocks } from '../../kubernetes/lib/clocks.ts';
 import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import type { Claim } from '../disruption-budget/claim.ts';
 import { callSubresource } from './call-subresource.ts';
@@ -20,6 +21,8 @@ interface RestartTarget {
   claim: Claim;
   /** Throws if the VM is no longer to be restarted; by default, if it has left its owner or opted out. */
   refuse?: () => Promise<void>;
+  /** When the last write of the VM was sent, if nothing was waited for since: it has shown that the VM is unchanged. */
+  written?: Clocks;
 }
 
 /**
@@ -30,14 +33,15 @@ interface RestartTarget {
  */
 export async function restartVm(
   client: KubeClient,
-  { vm, vmi, claim, refuse = () => refuseChanged(client, vm) }: RestartTarget,
+  { vm, vmi, claim, refuse = () => refuseChanged(client, vm), written }: RestartTarget,
 ): Promise<ResourceVersions> {
   // KubeVirt stops a halted VM by itself.
   if (vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
-  return whileFresh(async (lastCheck) => {
-    await refuse();
+  const act = async (lastCheck: LastCheck, isKnown: boolean): Promise<ResourceVersions> => {
+    if (!isKnown) await refuse();
     return restart(client, vm, vmi, lastCheck);
-  }, claim.lastCheck);
+  };
+  return whileFresh(act, claim.lastCheck, written);
 }
 
 async function restart(client: KubeClient, vm: VmView, vmi: VmiView, lastCheck: LastCheck): Promise<ResourceVersions> {

@@ -15,6 +15,7 @@ import type { RecordedChange } from '../../decisions/views/annotations/recorded-
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
+import { clocks } from '../../kubernetes/lib/clocks.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { VmChanger, type Change } from '../changes/vm-changer.ts';
@@ -68,6 +69,9 @@ export interface PowerVm {
   target: string;
   admitted: AdmittedVm;
 }
+
+/** Null: the VM is now waited for. */
+type Executed = PowerOutcome | NotAdmitted | null;
 
 /** A VM and its pool, if a pool of drover's owns it. */
 interface PooledVm extends LiveVm {
@@ -127,8 +131,8 @@ export class VmPower {
     return { vm: key, uid: vm !== undefined && this.#recordedChange(vm) !== undefined ? vm.uid : '', since };
   }
 
-  /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
-  async execute(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
+  /** Throws transient errors, for the caller to retry. */
+  async execute(item: PowerVm, begun: VmInProgress): Promise<Executed> {
     const { since, wasDown } = begun;
     const failed = ({ message }: Error): PowerOutcome => ({
       vm: item.name,
@@ -137,14 +141,14 @@ export class VmPower {
       since,
       ...(wasDown === true && { wasDown }),
     });
-    return actOnVm<PowerOutcome | NotAdmitted | null, PowerOutcome>(
+    return actOnVm(
       () => this.#executeOnce(item, begun),
       failed,
       (tries) => TRY_AGAIN_MS * tries,
     );
   }
 
-  async #executeOnce(item: PowerVm, begun: VmInProgress): Promise<PowerOutcome | NotAdmitted | null> {
+  async #executeOnce(item: PowerVm, begun: VmInProgress): Promise<Executed> {
     const { action, change } = this.#in;
     // A change that restarts nothing needs to know of the VMI only what the change takes to have its effect.
     const live = await this.#read(item.name, change?.restarts === false ? liveVmWithCachedVmi : liveVmWithVmi);
@@ -174,11 +178,7 @@ export class VmPower {
   }
 
   /** Changes the VM, unless it was done before, and restarts it if it is to be restarted for that. */
-  async #change(
-    item: PowerVm,
-    live: PooledVm | undefined,
-    begun: VmInProgress,
-  ): Promise<PowerOutcome | NotAdmitted | null> {
+  async #change(item: PowerVm, live: PooledVm | undefined, begun: VmInProgress): Promise<Executed> {
     const { name: key } = item;
     if (live !== undefined && this.#recordedChange(live.vm) !== undefined)
       return this.#restartFor(item, live.vm, begun);
@@ -239,9 +239,10 @@ export class VmPower {
     const key = owner?.pool.metadata ?? null;
     if (action === 'Migrate') return this.#migrate(key, await this.#annotate(vm, vmi, begun, NO_CLAIM), vmi!, begun);
     const act = async (claim: Claim): Promise<ResourceVersions> => {
+      const written = clocks();
       const annotated = await this.#annotate(vm, vmi, begun, claim);
-      if (action !== 'Restart') return orRefused(startOrStop(client, annotated, ACTION_LABELS[action].verb));
-      return orRefused(restartVm(client, { vm: annotated, vmi: vmi!, claim }));
+      if (action !== 'Restart') return orRefused(startOrStop(client, annotated, ACTION_LABELS[action].verb, written));
+      return orRefused(restartVm(client, { vm: annotated, vmi: vmi!, claim, written }));
     };
     return doWithClaim(claims, action === 'Restart' ? key : null, { vm, vmi }, act);
   }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { clocks } from '../../kubernetes/lib/clocks.ts';
 import { whileFresh } from '../../kubernetes/retry.ts';
 
 /** Acts that send nothing if they are that late, one after the other, in milliseconds. */
@@ -27,6 +28,23 @@ describe('an answer', () => {
   test('may be older if the API server is slow each time', async () => {
     expect(await sentAfter(1_500, 1_500)).toEqual({ asked: 2, sent: 1 });
     expect(await sentAfter(5_000, 5_000, 5_000, 5_000)).toEqual({ asked: 4, sent: 1 });
+  });
+
+  test.each([
+    [{ lateMs: 0 }, { asked: 0, sent: 1 }],
+    [{ lateMs: 600 }, { asked: 1, sent: 1 }],
+  ])('that the caller has already is acted upon while it is fresh: %j', async ({ lateMs }, expected) => {
+    const answered = clocks();
+    vi.advanceTimersByTime(500);
+    let [asked, sent] = [0, 0];
+    const act = async (lastCheck: () => void, isKnown: boolean): Promise<void> => {
+      if (!isKnown) asked++;
+      vi.advanceTimersByTime(lateMs);
+      lastCheck();
+      sent++;
+    };
+    await whileFresh(act, undefined, answered);
+    expect({ asked, sent }).toEqual(expected);
   });
 
   test('is a conflict if it stays too old', async () => {

@@ -75,6 +75,22 @@ test('a VM whose change takes a restart by its owner costs a call more: the Even
   expect(calls.filter((call) => call.includes('virtualmachineinstances'))).toEqual([]);
 });
 
+test('a restart costs four calls and an Event: the VM that notes it was not changed since it was read', async () => {
+  const world = new World();
+  running(world, 'db-1');
+  const operation = world.operation(['db-1']);
+  await world.start();
+  const calls = callsTo(world.client);
+  await world.written('changePower', [{ ...POWER, operation: keyOf(operation) }]);
+  expect(calls.slice(calls.indexOf('get virtualmachines db-1'), calls.indexOf('create events') + 1)).toEqual([
+    'get virtualmachines db-1',
+    'get virtualmachineinstances db-1',
+    'patch virtualmachines db-1',
+    'delete virtualmachineinstances db-1',
+    'create events',
+  ]);
+});
+
 /** As KubeVirt starts a VM. */
 function start({ server }: World, { metadata: { namespace, name, uid } }: Stored): void {
   const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };

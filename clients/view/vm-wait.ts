@@ -51,21 +51,17 @@ const MAY_LAST_MS: Partial<Record<VmState, number>> = {
   P: 0,
 };
 
-interface Found {
-  what: string;
-  since: number | null;
-  /** How much longer it may last, in milliseconds. */
-  moreMs?: number;
-}
+/** `moreMs`: how much longer it may last, in milliseconds. */
+type Found = Pick<VmWait, 'sentence' | 'since'> & { moreMs?: number };
 
 /** Returns null for a VM that is as its owner wants it. */
 export function waitOf(state: VmState, waiting: Waiting): VmWait | null {
   const mayLastMs = MAY_LAST_MS[state];
   if (mayLastMs === undefined || (state === 'P' && isPausedOnRequest(waiting.vmi ?? undefined))) return null;
-  const { what, since, moreMs = 0 } = foundOf(state, waiting);
+  const { sentence, since, moreMs = 0 } = foundOf(state, waiting);
   // That something else than a user has paused a guest is a fault, since whenever.
   const from = state === 'P' ? (since ?? 0) : since;
-  return { sentence: what, since, lateAt: from === null ? null : from + mayLastMs + moreMs };
+  return { sentence, since, lateAt: from === null ? null : from + mayLastMs + moreMs };
 }
 
 function foundOf(state: VmState, waiting: Waiting): Found {
@@ -75,7 +71,7 @@ function foundOf(state: VmState, waiting: Waiting): Found {
   if (state === 'T') return leaving(vm, vmi);
   const what = state === 'P' ? 'something else than a user has paused its guest' : coming(waiting);
   return {
-    what: [what, waiting.said ?? vm?.failure ?? vmi?.whyNotReady].filter(Boolean).join(': '),
+    sentence: [what, waiting.said ?? vm?.failure ?? vmi?.whyNotReady].filter(Boolean).join(': '),
     since: notReadySince(vm, vmi),
     moreMs: vmi?.deleting === true ? vmi.graceMs : 0,
   };
@@ -83,11 +79,14 @@ function foundOf(state: VmState, waiting: Waiting): Found {
 
 function moving(migration: MigrationInFlight | undefined): Found {
   const quota = migration?.overQuota === true ? ', and a ResourceQuota refuses its pod' : '';
-  return { what: `migration ${migration?.name} is ${migration?.phase}${quota}`, since: migration?.createdAt ?? null };
+  return {
+    sentence: `migration ${migration?.name} is ${migration?.phase}${quota}`,
+    since: migration?.createdAt ?? null,
+  };
 }
 
 const healed = (cycle: Cycle | null): Found => ({
-  what: `replacement ${cycle?.attempt}, ${cycle?.phase}: ${cycle?.message}`,
+  sentence: `replacement ${cycle?.attempt}, ${cycle?.phase}: ${cycle?.message}`,
   since: cycle === null ? null : Date.parse(cycle.startedAt),
 });
 
@@ -96,7 +95,7 @@ function leaving(vm: VmView | null, vmi: Waiting['vmi']): Found {
   const isGone = vmi === undefined || (vmi === null && vm?.hasVmi === false);
   const what = isGone ? 'its object is still there' : (whyLost(vmi) ?? 'the guest is shutting down');
   return {
-    what: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
+    sentence: blockedBy === null ? what : `held by the finalizer ${blockedBy}`,
     since: vm?.leavingSince ?? vmi?.deletingSince ?? null,
     moreMs: vmi?.graceMs ?? 0,
   };

@@ -117,10 +117,9 @@ export interface Rollout {
 }
 
 export interface Healing {
-  phase: string;
   paused: { by: string; at: string; reason: string | null } | null;
   suspended: string | null;
-  cycles: { vm: string; attempt: number; phase: string; message: string; nextAt: string | null }[];
+  cycles: { vm: string; attempt: number; message: string; nextAt: string | null }[];
   /** VMs that drover no longer tries to replace. */
   givenUp: { vm: string; message: string; at: string }[];
 }

@@ -8,7 +8,8 @@ import type { SeenVm } from '../../view/vm-state.ts';
 import { waitOf, type VmWait } from '../../view/vm-wait.ts';
 import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
-import { ownerNeeds, UNSEEN_MS, type WaitingVm } from '../view/owner-needs.ts';
+import { UNSEEN_MS } from '../view/need.ts';
+import { ownerNeeds, type WaitingVm } from '../view/owner-needs.ts';
 import type { OwnerPart } from '../view/owner-part.ts';
 
 /** A member as it is placed on a card. */

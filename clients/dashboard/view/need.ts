@@ -30,6 +30,18 @@ export const draftsOf = (name: string, notices: readonly Notice[], now: number):
       return { kind, tone, action: BUTTONS[kind] ?? null, sentence, since, command, which, vm };
     });
 
+/** How long an object may wait for a worker before somebody should look, in milliseconds. */
+export const UNSEEN_MS = 30_000;
+
+/** What says that no worker has looked at an object. `since`: RFC 3339. */
+export const unseen = (what: string, namespace: string | null, since: string): NeedDraft => ({
+  kind: 'no-worker',
+  tone: 'bad',
+  sentence: `no worker has looked at ${what}: is one running that serves ${namespace ?? 'all namespaces'}?`,
+  since,
+  command: 'drover doctor',
+});
+
 /** Returns the button for what is told; null if there is none. */
 type Buttons = (need: { action: ActionName; vm: string | null }) => Action | null;
 

@@ -5,8 +5,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import { isOver, progressOf } from '../../operations/print-operations.ts';
 import type { DrainCard, Need, NeedKind, OperationCard, ScheduleCard } from '../contract/fleet.ts';
-import { needOf, draftsOf, type NeedDraft } from './need.ts';
-import { UNSEEN_MS } from './owner-needs.ts';
+import { needOf, draftsOf, unseen, UNSEEN_MS, type NeedDraft } from './need.ts';
 
 /** How long an operation may do nothing because all VMs that are left must wait, in milliseconds. */
 const IDLE_MS = 10 * 60_000;
@@ -67,14 +66,6 @@ function whyIdle({ inProgress, open, skips, windows }: OperationCard): string | 
   if (counted < open) return null;
   return waiting.map(({ message, count, names }) => `${count} VMs (${formatNames(names)}): ${message}`).join('; ');
 }
-
-const unseen = (what: string, namespace: string | null, since: string): NeedDraft => ({
-  kind: 'no-worker',
-  tone: 'bad',
-  sentence: `no worker has looked at ${what}: is one running that serves ${namespace ?? 'all namespaces'}?`,
-  since,
-  command: 'drover doctor',
-});
 
 export function scheduleNeeds(schedule: StoredSchedule, card: ScheduleCard, now: number): Need[] {
   const { id, namespace, name } = card;

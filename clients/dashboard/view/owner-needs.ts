@@ -9,10 +9,7 @@ import { BY_SPEC } from '../../pool/view.ts';
 import type { VmState, VmWait } from '../../view/vm-wait.ts';
 import type { Need, NeedKind, OwnerCard, Rollout } from '../contract/fleet.ts';
 import { vmActions, type WhyNot } from './actions.ts';
-import { needOf, draftsOf, type NeedDraft } from './need.ts';
-
-/** How long an object may wait for a worker before somebody should look, in milliseconds. */
-export const UNSEEN_MS = 30_000;
+import { needOf, draftsOf, unseen, UNSEEN_MS, type NeedDraft } from './need.ts';
 
 /** A VM that waits for something. */
 export interface WaitingVm extends VmWait {
@@ -47,13 +44,7 @@ export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
     ...vmNeeds(card, seen, isFull),
   ];
   if (unseenSince !== null && now - unseenSince >= UNSEEN_MS && !isDeleting)
-    all.push({
-      kind: 'no-worker',
-      tone: 'bad',
-      sentence: `no worker has looked at ${name}: is one running that serves ${namespace}?`,
-      since: new Date(unseenSince).toISOString(),
-      command: 'drover doctor',
-    });
+    all.push(unseen(name, namespace, new Date(unseenSince).toISOString()));
   const done = rollout === null ? '' : `${rollout.updated}/${rollout.replicas} updated`;
   return all.map((one) =>
     needOf(

@@ -125,13 +125,12 @@ function stepOf({ to, then }: RolloutStep, index: number, { step, end }: Rollout
 }
 
 function healingOf(pool: Stored<Pool>): Healing | null {
-  const { autohealing, phase, paused, suspended, cycles, finished } = healView(pool);
+  const { autohealing, paused, suspended, cycles, finished } = healView(pool);
   if (!autohealing && cycles.length === 0) return null;
   return {
-    phase,
     paused,
     suspended: suspended?.message ?? null,
-    cycles: cycles.map(({ vm, attempt, phase, message, nextAt }) => ({ vm, attempt, phase, message, nextAt })),
+    cycles: cycles.map(({ vm, attempt, message, nextAt }) => ({ vm, attempt, message, nextAt })),
     givenUp: finished.filter(({ end }) => end === 'GivenUp').map(({ vm, message, at }) => ({ vm, message, at })),
   };
 }

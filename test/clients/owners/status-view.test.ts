@@ -64,6 +64,12 @@ test('of a pool, VMs count as wanted that are to run, and its stopped ones are t
   expect(head).toMatch(/█{13}░{7} 2\/3 ready, 1 stopped, 4 total, 1 updated$/);
 });
 
+test.each(['RerunOnFailure', 'Once', 'Manual'])('a VM of run strategy %s that starts is not stopped', (strategy) => {
+  const members = [vm('web-1', 'Starting', {}, strategy), vm('web-2', 'Stopped', {}, strategy)];
+  const [head] = shown({ kind: Pools, owner: pool, members });
+  expect(head).toMatch(/ 0\/3 ready, 1 stopped, 2 total, 1 updated$/);
+});
+
 test('the work in progress, the next try and the last three errors follow', () => {
   const recentErrors = [1, 2, 3, 4].map((n) => ({
     time: '2026-01-01T00:00:50Z',

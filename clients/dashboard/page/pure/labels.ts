@@ -118,3 +118,7 @@ export const kindLabel = (kind: string | null): string =>
 /** `1 VM`, `3 VMs`. */
 export const counted = (count: number, noun: string, nouns = `${noun}s`): string =>
   `${count.toLocaleString('en')} ${count === 1 ? noun : nouns}`;
+
+/** The text with a capital at its beginning, unless it begins with this name. */
+export const capitalized = (text: string, name: string): string =>
+  name !== '' && text.startsWith(name) ? text : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

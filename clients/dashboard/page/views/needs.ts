@@ -4,7 +4,7 @@ import type { Need } from '../../contract/fleet.ts';
 import { actionButton } from '../parts/buttons.ts';
 import { prose } from '../parts/prose.ts';
 import { formatWhere, hiddenFrom, isHidden } from '../pure/hidden.ts';
-import { counted } from '../pure/labels.ts';
+import { capitalized, counted } from '../pure/labels.ts';
 import { liveState, unknownSince } from '../pure/news.ts';
 import { hrefOf, idOf } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
@@ -51,7 +51,7 @@ function titleOf({ client }: Page): TemplateResult | string {
 function needItem(page: Page, need: Need): TemplateResult {
   const { tone, sentence, done, since, about, vm, command, action } = need;
   const id = vm !== null && about.namespace !== null ? `vm/${about.namespace}/${vm}` : idOf(about);
-  const text = prose(`${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`);
+  const text = prose(capitalized(sentence, about.name));
   return html`<li class=${tone}>
     <span class="mark" role="img" aria-label=${tone === 'bad' ? 'urgent' : 'waits'}>${tone === 'bad' ? '!' : '‖'}</span>
     <div>

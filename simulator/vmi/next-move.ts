@@ -81,7 +81,7 @@ function schedule(vmi: Vmi, around: Surroundings): Vmi {
 
 function bindToNode(vmi: Vmi, { node, lacksSource, now }: Surroundings): Vmi {
   if (node === undefined || isOn(vmi.metadata, SimulatorAnnotation.unschedulable)) {
-    const message = 'no node fits: none is schedulable and has all that the node selector and the machine type ask for';
+    const message = 'no schedulable node matches the node selector and the machine type of the VM';
     return saying(without(vmi, 'Synchronized'), 'PodScheduled', 'False', 'Unschedulable', message, now);
   }
   const found = without(vmi, 'PodScheduled');

@@ -44,9 +44,11 @@ export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 
 /**
  * On a pool: VMs that users want removed, and no others in their place; the UID of each by its name, in JSON
- * (`NamedRemovals`).
+ * (`NamedVms`).
  */
 export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
+/** Which VMs of no owner a pool is to adopt: a JSON object with the UID of each by its name. */
+export const ADOPT_VMS_ANNOTATION = `${GROUP}/adopt-vms`;
 /** On a VM: with any value but "false", scale-in leaves the VM where it is; a time, or a duration, ends that. */
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 /**

@@ -86,7 +86,6 @@ export const CONDITION_REASONS = {
     Finishing: 'the pool first finishes what it has begun',
     TakingOver: 'VMs of a KubeVirt pool move to it',
     Releasing: 'its VMs move to a KubeVirt pool',
-    Adopting: 'VMs without an owner join it',
     InvalidAnnotation: 'the annotation that holds the pool cannot be read',
   },
   Restoring: {
@@ -121,13 +120,15 @@ export const CONDITION_REASONS = {
     FailedPromote: 'standby VMs could not become replicas',
     FailedStandby: 'standby VMs could not be created, or brought to their state',
     FailedSurge: 'extra VMs of an update could not be created',
-    FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not be adopted',
+    FailedAdopt:
+      'VMs that match the selector of a set, that a user wants in a pool, or that a backup has brought back, could not be adopted',
     FailedRelease: 'VMs that no longer match the selector of a set, or that a user detaches, could not be released',
     FailedStart: 'VMs cannot start, or VMIs of a set end before they have come up',
   },
   HousekeepingFailure: {
     FailedLabel: 'VMs that the pool owns could not be labelled',
-    FailedChangeMembers: 'VMs that a user wants in the pool, or in a KubeVirt pool, could not be moved yet',
+    FailedChangeMembers:
+      'the VMs of a pool could not be moved to a KubeVirt pool yet, or those of a KubeVirt pool to it',
     FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
     FailedKeepReplicas: 'the number of replicas could not be written into a spec that leaves it out',
     FailedSetRoles: 'the labels of extra and standby VMs could not be corrected',
@@ -161,7 +162,8 @@ export const EVENT_REASONS = {
   SuccessfulDelete: 'VMs were deleted',
   FailedDelete: 'VMs could not be deleted',
   SuccessfulAdopt: 'VMs were adopted by a set whose selector they match, or by a pool, by a command or after a restore',
-  FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not be adopted',
+  FailedAdopt:
+    'VMs that match the selector of a set, that a user wants in a pool, or that a backup has brought back, could not be adopted',
   SuccessfulRelease: 'VMs that no longer match the selector of a set were released, or VMs of a pool moved to KubeVirt',
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   SuccessfulPaused: 'a set was paused',

@@ -1,10 +1,13 @@
+import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../api/labels-and-annotations.ts';
 import type { PoolSpec, PoolStatus } from '../api/pool/pool.ts';
+import { field } from '../decisions/lib/json.ts';
 import { MEMBERSHIP_REQUESTS, type MembershipRequest } from '../decisions/membership/membership-request.ts';
 import { digestOf, type RequestNames } from '../decisions/owners/request.ts';
 import { HEALING_REQUESTS, type HealingRequest } from '../decisions/pool/healing-request.ts';
 import { ROLLOUT_REQUESTS, type RolloutRequest } from '../decisions/rollout/state/rollout-request.ts';
 import { revisionOf } from '../decisions/template/revision.ts';
 import { poolTemplate } from '../decisions/template/template.ts';
+import { KubeError } from '../kubernetes/errors.ts';
 
 /** Who asks, why, and under which id. */
 export interface Asking {
@@ -43,3 +46,12 @@ export const healingRequest = (request: HealingRequest, asking: Asking = {}): As
 /** The same of who its VMs are. */
 export const membershipRequest = (request: MembershipRequest, asking: Asking = {}): Asked =>
   annotationsOf(MEMBERSHIP_REQUESTS, request, asking);
+
+/** Refuses, as the policy `requested-by.drover.dev` does, a request in nobody's name. */
+export function refuseNameless(patch: unknown): void {
+  const [request, by] = [HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION].map((name) =>
+    field(patch, 'metadata', 'annotations', name),
+  );
+  if (typeof request === 'string' && by === '')
+    throw new KubeError(422, 'Invalid', `the annotation ${HEALING_REQUESTED_BY_ANNOTATION} must be a worker`);
+}

@@ -1,23 +1,20 @@
 import { MEMBER_OF_ANNOTATION, ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { identityOf, isControlledBy } from '../../api/owner-references.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { matchesLabels } from '../../api/rules/label-selector.ts';
-import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { keepExternal, runsExternal, strategyWithoutDrain } from '../../decisions/membership/eviction-strategy.ts';
 import { leavePatches } from '../../decisions/membership/moves.ts';
 import type { ReleaseCause, Target } from '../../decisions/owners/steps.ts';
-import { namedAmong, namedRemovals } from '../../decisions/scaling/named-removals.ts';
+import { namedAmong, namedRemovals } from '../../decisions/views/annotations/named-vms.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { unpauseStandby } from '../lib/pause.ts';
 import type { Done } from '../owners/done.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
+import { ownVmi } from '../owners/live-vm.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
 import { Tally } from '../owners/tally.ts';
 import type { Acted } from '../owners/try-each.ts';
@@ -48,7 +45,7 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
           if (key.kind !== undefined)
             return { annotations: NO_MEMBER, ownerReferences: owners.filter(({ uid }) => uid !== key.uid) };
           const pool = owner as StoredPool;
-          const vmi = await ownVmi(vm);
+          const vmi = await ownVmi(client, vm);
           const patches = leavePatches(pool, { vm, vmi });
           if (patches.vm === null) return null;
           if (vmi !== undefined) {
@@ -68,12 +65,6 @@ export function createReleaseActivities({ client, concurrency }: Omit<ActivityOp
       return tally.done();
     },
   };
-
-  async function ownVmi(vm: Stored): Promise<Stored<VirtualMachineInstance> | undefined> {
-    const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
-    const vmi = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
-    return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
-  }
 }
 
 const NO_MEMBER = { [REMOVING_ANNOTATION]: null, [MEMBER_OF_ANNOTATION]: null };

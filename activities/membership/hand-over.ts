@@ -1,6 +1,6 @@
 import { KubeVirtPools } from '../../api/resources.ts';
 import type { MembersReport } from '../../decisions/membership/change.ts';
-import type { HandoverRequest } from '../../decisions/membership/membership-request.ts';
+import type { MembershipRequest } from '../../decisions/membership/membership-request.ts';
 import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { isAlreadyExists, isConflict, isNotFound, isRefusal, KubeError } from '../../kubernetes/errors.ts';
 import type { MembersRun } from './members-run.ts';
@@ -16,7 +16,7 @@ const RACES: readonly ((error: unknown) => boolean)[] = [isConflict, isAlreadyEx
  */
 export async function handOver(
   run: MembersRun,
-  { body, ...request }: FoundRequest & { body: HandoverRequest },
+  { body, ...request }: FoundRequest & { body: MembershipRequest },
 ): Promise<MembersReport | null> {
   try {
     return await (body.action === 'takeover' ? takeOver(run, body, request) : release(run, request));
@@ -26,6 +26,6 @@ export async function handOver(
     const isOfRights =
       error instanceof KubeError && error.status === 403 && error.message.includes(KubeVirtPools.group);
     const hint = isOfRights ? '; the component deploy/components/takeover has the rights that workers need' : '';
-    return { digest: request.digest, moved: [], faults: [], refused: `${error.message}${hint}` };
+    return { digest: request.digest, moved: [], refused: `${error.message}${hint}` };
   }
 }

@@ -2,10 +2,9 @@ import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/labels-and-annotations.
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/owner-references.ts';
 import type { EventReason } from '../../api/reasons.ts';
-import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
-import type { VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
@@ -21,7 +20,7 @@ import { EXTERNAL } from '../../decisions/template/template.ts';
 import { isClone, memberOfAnnotation } from '../../decisions/views/annotations/member-of.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { recordEvent } from '../lib/events.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
@@ -29,7 +28,7 @@ import { unpauseStandby } from '../lib/pause.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVm } from '../owners/live-vm.ts';
+import { liveVm, ownVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { outcomeOf, tryEach, type Acted } from '../owners/try-each.ts';
 
@@ -95,10 +94,7 @@ export function createLabelActivities({ client, concurrency }: Omit<ActivityOpti
       if (vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'skipped';
       if (pool.metadata.deletionTimestamp !== undefined && how.ofDeleted?.(vm) !== true) return 'skipped';
       const strategy = how.strategyOf(pool, vm);
-      const found = await ignoreNotFound(
-        client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }),
-      );
-      const vmi = found !== undefined && isControlledBy(found, VirtualMachines, { namespace, uid }) ? found : undefined;
+      const vmi = await ownVmi(client, vm);
       if (vmi !== undefined) {
         await how.before?.(vm, vmi);
         // What was started while the VM was not the pool's has started without what `drain` gives.

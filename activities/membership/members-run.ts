@@ -1,5 +1,5 @@
 import { MEMBERS_MANAGER } from '../../api/labels-and-annotations.ts';
-import { identityOf, isControlledBy } from '../../api/owner-references.ts';
+import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { withVmis, type VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
@@ -10,14 +10,14 @@ import type { MovePatches } from '../../decisions/membership/moves.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict, whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
 import { livePool } from '../owners/live-owner.ts';
-import { liveVm } from '../owners/live-vm.ts';
+import { liveVm, ownVmi } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
@@ -59,18 +59,10 @@ export class MembersRun {
     return slowStart(items, act, { most: this.#concurrency });
   }
 
-  /** Moves the VMs, each only while the pool permits this request, and is as `isMeant` wants it, right before. */
-  async moveEach(
-    vms: readonly Member[],
-    digest: string,
-    patchesOf: (read: VmWithVmi) => MovePatches,
-    isMeant: (pool: StoredPool) => boolean = () => true,
-  ): Promise<void> {
+  /** Moves the VMs, each only while the pool permits this request, right before. */
+  async moveEach(vms: readonly Member[], digest: string, patchesOf: (read: VmWithVmi) => MovePatches): Promise<void> {
     const poolNow = sharedCall(() => this.requestedPool(digest));
-    const mayMove = async (): Promise<boolean> => {
-      const now = await poolNow();
-      return now !== undefined && isMeant(now);
-    };
+    const mayMove = async (): Promise<boolean> => (await poolNow()) !== undefined;
     await this.onEach(vms, async (vm) => {
       try {
         const move = () => whileFresh((lastCheck) => this.#move(vm, patchesOf, { mayMove, lastCheck }));
@@ -95,19 +87,15 @@ export class MembersRun {
     const at = { namespace: this.key.namespace, name };
     const vm = await liveVm(client, at);
     if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
-    const found = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
-    const vmi = found !== undefined && isControlledBy(found, VirtualMachines, identityOf(vm)) ? found : undefined;
+    const vmi = await ownVmi(client, vm);
     const patches = patchesOf({ vm, vmi });
     if (patches.vm === null) return;
     if (vmi !== undefined) await labelVmi(client, vmi.metadata, patches.vmi);
     if (await mayMove()) await patchKept(client, VirtualMachines, at, patches.vm, { lastCheck });
   }
 
-  async write({ metadata, spec }: StoredPool, annotations: Record<string, string | null>, added = 0): Promise<void> {
-    const patch = {
-      metadata: { resourceVersion: metadata.resourceVersion, annotations },
-      ...(added === 0 ? {} : { spec: { replicas: Math.max(spec.replicas + added, 0) } }),
-    };
+  async write({ metadata }: StoredPool, annotations: Record<string, string | null>): Promise<void> {
+    const patch = { metadata: { resourceVersion: metadata.resourceVersion, annotations } };
     const options = { fieldManager: MEMBERS_MANAGER };
     const written = await patchKept(this.client, VirtualMachinePools, this.key, patch, options);
     this.saw({ pools: written.metadata.resourceVersion });

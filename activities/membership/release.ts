@@ -133,5 +133,5 @@ async function end(run: MembersRun, kubeVirt: KubeVirtPoolOf, digest: string): P
     `its pool stays paused; \`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it continue`;
   const notes = [...(others.length === 0 ? [] : [unmatched]), ...[stillExternal(vms) ?? []].flat()];
   const moved = vms.map(({ vm }) => vm.metadata.name);
-  return { digest, moved, faults: [], ...(notes.length === 0 ? {} : { note: notes.join('; ') }) };
+  return { digest, moved, ...(notes.length === 0 ? {} : { note: notes.join('; ') }) };
 }

@@ -4,7 +4,7 @@ import { KubeVirtPools, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { membershipChangeOf, type MembersReport } from '../../decisions/membership/change.ts';
 import { whyNotTakenOver, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
-import type { HandoverRequest } from '../../decisions/membership/membership-request.ts';
+import type { MembershipRequest } from '../../decisions/membership/membership-request.ts';
 import { joinPatches } from '../../decisions/membership/moves.ts';
 import type { FoundRequest } from '../../decisions/owners/request.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
@@ -17,7 +17,7 @@ import type { MembersRun } from './members-run.ts';
 const ROUNDS = 5;
 
 type StoredKubeVirtPool = Stored<KubeVirtPool>;
-type TakeoverRequest = Extract<HandoverRequest, { action: 'takeover' }>;
+type TakeoverRequest = Extract<MembershipRequest, { action: 'takeover' }>;
 
 /** Moves the VMs of KubeVirt's pool, which is paused, and deletes that. Null if it is no longer requested. */
 export async function takeOver(
@@ -107,5 +107,5 @@ async function end(run: MembersRun, digest: string): Promise<MembersReport | nul
   const members = await run.controlledBy(VirtualMachinePools, run.key.uid);
   for (const { vm, vmi } of members) run.saw({ vms: vm.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
   if (membershipChangeOf(pool) !== null) await run.write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null });
-  return { digest, moved: members.map(({ vm }) => vm.metadata.name), faults: [] };
+  return { digest, moved: members.map(({ vm }) => vm.metadata.name) };
 }

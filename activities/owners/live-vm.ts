@@ -25,6 +25,13 @@ export const liveMember = (
   { namespace, name }: ObjectKey,
 ): Promise<Stored | undefined> => ignoreNotFound(client.get(kindOfOwner(key).members.resource, { namespace, name }));
 
+/** Returns the VMI of this VM as the API server has it; undefined if there is none, or it is another VM's. */
+export async function ownVmi(client: KubeClient, vm: Stored): Promise<Stored<VirtualMachineInstance> | undefined> {
+  const at = { namespace: vm.metadata.namespace, name: vm.metadata.name };
+  const vmi = await ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at));
+  return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
+}
+
 /** A VM as the API server has it. */
 export interface LiveVm {
   stored: Stored<VirtualMachine>;

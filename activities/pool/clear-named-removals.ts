@@ -3,10 +3,9 @@ import { isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Member } from '../../decisions/owners/steps.ts';
-import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { patchPool } from '../owners/live-owner.ts';
+import { forgetNamed } from '../membership/forget-named.ts';
 import { liveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
@@ -30,12 +29,5 @@ export async function clearNamedRemovals(
       gone.push(named);
   };
   await slowStart(vms, look, { most: concurrency, atFirst: concurrency });
-  const { minVersions: seen } = await patchPool(client, key, ({ metadata: { annotations } }) => {
-    const { vms: before } = namedRemovals(annotations);
-    const rest = new Map(before);
-    for (const { name, uid } of gone) if (rest.get(name)?.uid === uid) rest.delete(name);
-    if (rest.size === before.size) return null;
-    return { metadata: { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
-  });
-  return maxVersions(minVersions, seen);
+  return maxVersions(minVersions, await forgetNamed(client, key, REMOVE_VMS_ANNOTATION, gone));
 }

@@ -15,6 +15,7 @@ import { planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
 import { createScaleInActivities } from '../members/scale-in.ts';
+import { createNamedAdoptionActivities } from '../membership/adopt-named.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
 import { changeMembers, type MembersChanged } from '../membership/change-members.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
@@ -90,6 +91,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
     ...createStandbyActivities(options),
     ...createLabelActivities(options),
     ...createReturnActivities(options),
+    ...createNamedAdoptionActivities(options),
 
     setFinalizer: (key: OwnerKey, isSet: boolean): Promise<Done> => setFinalizer(client, key, isSet),
     keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),

@@ -1,5 +1,6 @@
 import { admissionPolicy, isWorker } from '../admission-policy.ts';
 import {
+  ADOPT_VMS_ANNOTATION,
   GROUP,
   HEALING_REQUEST_ANNOTATION,
   HEALING_REQUESTED_BY_ANNOTATION,
@@ -55,16 +56,22 @@ const needs = (unless: string, verb: string, { group, plural }: Resource): objec
   reason: 'Forbidden',
 });
 
+/** Whether an annotation asks for nothing that it did not ask for before, in CEL. */
+const isOld = (annotation: string): string =>
+  `${valueIn('now', annotation)} == '' || ${valueIn('now', annotation)} == ${valueIn('before', annotation)}`;
+
 /** The same, for one who may not do to VMs and pools of the namespace what the request has a worker do. */
 const needsRights = (request: string): object[] => {
-  const isOld = `${valueIn('now', request)} == '' || ${valueIn('now', request)} == ${valueIn('before', request)}`;
-  const isListed = `${isOld} || !${valueIn('now', request)}.matches(r'${HANDOVER_REQUEST}')`;
+  const unless = `${isOld(request)} || !${valueIn('now', request)}.matches(r'${HANDOVER_REQUEST}')`;
   return [
-    needs(isOld, 'patch', VirtualMachines),
-    ...['create', 'patch', 'delete'].map((verb) => needs(isListed, verb, KubeVirtPools)),
-    needs(isListed, 'delete', VirtualMachinePools),
+    needs(unless, 'patch', VirtualMachines),
+    ...['create', 'patch', 'delete'].map((verb) => needs(unless, verb, KubeVirtPools)),
+    needs(unless, 'delete', VirtualMachinePools),
   ];
 };
+
+/** A VM that a pool adopts may be deleted by it, in a scale-in. */
+const needsForAdoption = ['patch', 'delete'].map((verb) => needs(isOld(ADOPT_VMS_ANNOTATION), verb, VirtualMachines));
 
 /**
  * The policy that makes a user's request on a pool, and its template, say who asked for them. No worker carries out a
@@ -83,7 +90,8 @@ export const REQUESTS_POLICY = admissionPolicy({
     validation(HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION),
     validation(MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION),
     ...needsRights(MEMBERSHIP_REQUEST_ANNOTATION),
+    ...needsForAdoption,
     ofTemplate,
   ],
-  without: 'requests on pools may name any user as their author',
+  without: 'requests on pools may name any user as their author, and whoever may change a pool may have it adopt VMs',
 });

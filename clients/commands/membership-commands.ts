@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { dryRunOption, reasonOption } from '../cli/options.ts';
+import { dryRunOption } from '../cli/options.ts';
 import { parsePositiveDuration } from '../cli/parse-values.ts';
 import { Command } from './command.ts';
 
@@ -17,7 +17,6 @@ export const adoptCommand = (): Command =>
     .option('-l, --selector <selector>', 'all VMs without an owner that have these labels, as in tier=web,!old')
     .option('--keep-replicas', 'keep spec.replicas as it is: surplus VMs then leave')
     .addOption(timeoutOption())
-    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .examples(
       ['What they would need to match the template', 'drover adopt pool web -l tier=web --dry-run'],
@@ -32,7 +31,6 @@ export const attachCommand = (): Command =>
     .option('--pool <name>', 'the pool (default: the pool that each VM was detached from)')
     .option('--keep-replicas', 'keep spec.replicas as it is: surplus VMs then leave')
     .addOption(timeoutOption())
-    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .examples(
       ['Back to the pool that it was detached from', 'drover attach web-3'],

@@ -1,20 +1,19 @@
+import { REMOVE_VMS_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { stillExternal } from '../../decisions/membership/eviction-strategy.ts';
 import type { Vm } from '../../decisions/membership/moves.ts';
-import { namedAmong, namedRemovals } from '../../decisions/scaling/named-removals.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure, throwAll, ifThere } from '../cli/failure.ts';
+import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import { vmNamesOf } from '../cli/targets.ts';
-import { followPool } from '../pool/request.ts';
 import { nameVms } from '../scaling/remove-vms.ts';
 import type { Session, Work } from '../session/session.ts';
-import { missingWorkers } from '../session/workers.ts';
 import { namedVms, readVmis, refuseVms } from './controlled-vms.ts';
-import { labelPodsOf, poolForRequest, type PoolAt, type WaitOptions } from './request-members.ts';
+import { untilMembersMoved } from './named-members.ts';
+import { poolForRequest, type PoolAt, type WaitOptions } from './request-members.ts';
 
 interface DetachOptions extends WaitOptions {
   /** Has the pool want so many VMs less, so that none is made in their places. */
@@ -50,33 +49,13 @@ const outcomeOf = ({ metadata }: Vm, pool: string): string =>
 
 /** Waits until the pool has let go of the VMs. Throws a `Failure` for each that it has not. */
 async function untilLeft(session: Session, at: PoolAt, vms: readonly Vm[], timeout: number): Promise<void> {
-  const kube = await session.kube();
-  const { namespace, name } = at;
-  await followPool(
-    { kube, pool: await poolForRequest(kube, at), timeout },
-    ({ metadata }) => !vms.map((vm) => vm.metadata).some(namedAmong(namedRemovals(metadata.annotations), true)),
-    async () => {
-      const message = (await missingWorkers(session)) ?? 'one does as soon as it can';
-      return `pool ${name} is asked to detach VMs, and no worker has within ${timeout / 1000} s: ${message}`;
-    },
-  );
-  const now = await Promise.all(
-    vms.map(({ metadata }) => ifThere(kube.get<Vm>(Vms.resource, { namespace, name: metadata.name }))),
-  );
-  const left = now.filter(
-    (vm, index): vm is Vm => vm?.metadata.uid === vms[index]!.metadata.uid && controllerOf(vm) === undefined,
-  );
-  await labelPodsOf(
-    kube,
-    namespace,
-    left.map(({ metadata }) => metadata.name),
-  );
-  for (const vm of left) print(outcomeOf(vm, name));
-  const note = stillExternal(await readVmis(kube, namespace, left));
+  const now = await untilMembersMoved(session, at, vms, { annotation: REMOVE_VMS_ANNOTATION, verb: 'detach', timeout });
+  const left = now.filter((vm) => vm !== undefined && controllerOf(vm) === undefined) as Vm[];
+  for (const vm of left) print(outcomeOf(vm, at.name));
+  const note = stillExternal(await readVmis(await session.kube(), at.namespace, left));
   if (note !== null) printNote(note);
-  const gone = new Set(vms.map(({ metadata }) => metadata.name));
-  for (const { metadata } of left) gone.delete(metadata.name);
-  throwAll([...gone].map((vm) => new Failure(`vm ${vm} is gone, or has another owner`)));
+  const others = vms.filter(({ metadata }) => !left.some((vm) => vm.metadata.uid === metadata.uid));
+  throwAll(others.map(({ metadata }) => new Failure(`vm ${metadata.name} is gone, or has another owner`)));
 }
 
 /** Returns the VMs by their pools. Throws a `Failure` for each VM of none. */

@@ -1,15 +1,12 @@
 import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { isListed, membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
+import { membershipChangeOf, unfinished } from '../../decisions/membership/change.ts';
 import {
   MEMBERSHIP_REQUESTS,
   MOST_MOVED,
-  type HandoverRequest,
-  type ListedRequest,
+  type MembershipRequest,
 } from '../../decisions/membership/membership-request.ts';
-import type { Vm } from '../../decisions/membership/moves.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -17,7 +14,7 @@ import { Failure } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { printNote, print, labelOf } from '../cli/print.ts';
-import { followPool, requestOfPool, unanswered, type RequestOptions, type RequestChannel } from '../pool/request.ts';
+import { followPool, requestOfPool, unanswered, type RequestChannel } from '../pool/request.ts';
 import type { Session } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { labelPods } from './controlled-vms.ts';
@@ -27,9 +24,6 @@ const MembershipChannel: RequestChannel = {
   handledIn: ({ status }) => status?.membership?.handledRequests,
   isOneAtATime: true,
 };
-
-/** How VMs are to be moved, besides their names. */
-type Way = ListedRequest extends infer R ? (R extends ListedRequest ? Omit<R, 'vms' | 'uids'> : never) : never;
 
 export interface PoolAt {
   namespace: string;
@@ -54,41 +48,8 @@ export async function poolForRequest(kube: KubeClient, key: PoolAt): Promise<Sto
   const pool = await kube.get<Pool>(VirtualMachinePools, key);
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${key.name} is being deleted`);
   const change = membershipChangeOf(pool);
-  if (change !== null && (change === 'unreadable' || !isListed(change)))
-    throw new Failure(unfinished(key.name, change));
+  if (change !== null) throw new Failure(unfinished(key.name, change));
   return pool;
-}
-
-/** Throws `Failure` for more VMs than one request takes. */
-export function checkCount(action: Way['action'], { length }: readonly unknown[]): void {
-  if (length > MOST_MOVED)
-    throw new Failure(`${length} VMs are too many for one ${action}: at most ${MOST_MOVED} at a time`);
-}
-
-/**
- * Asks a pool to adopt VMs, or to detach them, and says of each what a worker has done; in a dry run of the API server,
- * has that judge the request. Throws `Failure` if nothing was done, or not all.
- */
-export async function requestMembers(
-  session: Session,
-  pool: Stored<Pool>,
-  way: Way,
-  vms: readonly Pick<Vm, 'metadata'>[],
-  options: RequestOptions & WaitOptions,
-): Promise<void> {
-  const { namespace = '', name } = pool.metadata;
-  const names = vms.map(({ metadata }) => metadata.name);
-  const body: ListedRequest = { ...way, vms: names, uids: vms.map(({ metadata }) => metadata.uid) };
-  const what = `${way.action} ${formatNames(names)}`;
-  const { dryRun, timeout } = options;
-  const known = dryRun === 'none' ? await knownPool(session, pool, timeout, 'was not asked') : pool;
-  const { answer } = await requestOfPool(session, known, { ...MembershipChannel, body, what }, options);
-  if (answer === null) return;
-  const { vms: moved = [], message } = answer;
-  await labelPodsOf(await session.kube(), namespace, moved);
-  for (const vm of moved) print(`${labelOf(Vms.resource, vm)} adopted by pool ${name}`);
-  if (moved.length < names.length) throw new Failure(message);
-  printMore(message);
 }
 
 /**
@@ -98,13 +59,13 @@ export async function requestMembers(
 export async function requestHandover(
   session: Session,
   given: Stored<Pool>,
-  body: HandoverRequest,
+  body: MembershipRequest,
   { timeout }: WaitOptions,
 ): Promise<string> {
   const kube = await session.kube();
   const { namespace = '' } = given.metadata;
   const what = body.action === 'takeover' ? 'take over the VMs of the pool of KubeVirt' : 'release its VMs';
-  const pool = await knownPool(session, given, timeout, 'stays on hold');
+  const pool = await knownPool(session, given, timeout);
   const request = { ...MembershipChannel, body, what };
   const { answer } = await requestOfPool(session, pool, request, { dryRun: 'none', timeout });
   const { vms = [], message } = answer!;
@@ -123,19 +84,14 @@ function printMore(message: string): void {
 /** Whether a request stands on the pool without an answer. */
 export const hasOpenRequest = (pool: Pool): boolean => unanswered(pool, MembershipChannel) !== undefined;
 
-/** Returns the pool once a worker has looked at it: a new pool refuses any request. `otherwise`: what else it does. */
-async function knownPool(
-  session: Session,
-  pool: Stored<Pool>,
-  timeout: number,
-  otherwise: string,
-): Promise<Stored<Pool>> {
+/** Returns the pool once a worker has looked at it: a new pool refuses any request. */
+async function knownPool(session: Session, pool: Stored<Pool>, timeout: number): Promise<Stored<Pool>> {
   return followPool(
     { kube: await session.kube(), pool, timeout },
     ({ status }) => status?.rollout !== undefined,
     async () => {
       const message = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
-      return `pool ${pool.metadata.name} ${otherwise}; run this command again to continue: ${message}`;
+      return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${message}`;
     },
   );
 }

@@ -1,6 +1,6 @@
 import { REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
-import { namedAmong, namedRemovals } from '../../decisions/scaling/named-removals.ts';
+import { namedAmong, namedRemovals } from '../../decisions/views/annotations/named-vms.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 
 /** Reports whether a VM of the pool has begun to leave it, or is to be removed by name. */

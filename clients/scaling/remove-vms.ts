@@ -3,7 +3,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/owner-references.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
-import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
+import { MAX_NAMED, namedRemovals, namesText } from '../../decisions/views/annotations/named-vms.ts';
 import { endOfProtection, isProtected } from '../../decisions/views/annotations/protection.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
@@ -15,10 +15,10 @@ import type { DryRun } from '../cli/parse-values.ts';
 import { isLeaving, whyExtra } from '../pool/leaving.ts';
 
 /** Field manager of `drover scale`. */
-const SCALE_MANAGER = 'drover-scale';
+export const SCALE_MANAGER = 'drover-scale';
 
 /** Of another try, in milliseconds: a worker that writes the status at that moment is not a reason to fail. */
-const PAUSE_MS = 100;
+export const PAUSE_MS = 100;
 
 interface RemovalOptions {
   /** Names of the VMs. */
@@ -73,7 +73,7 @@ export function nameVms(
         `pool ${key.name} can remove ${MAX_NAMED} VMs by name at once, and would have ${named.size} to remove`,
       );
     if (dryRun === 'client') return replicas;
-    const annotations = { [REMOVE_VMS_ANNOTATION]: removalsText(named) };
+    const annotations = { [REMOVE_VMS_ANNOTATION]: namesText(named) };
     const patch = { metadata: { resourceVersion, annotations }, ...(isCounted && { spec: { replicas } }) };
     const options = { dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
     await kube.patch(VirtualMachinePools, key, 'merge', patch, options);

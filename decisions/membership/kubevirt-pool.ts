@@ -17,7 +17,7 @@ import { formatNames } from '../lib/names.ts';
 import { numberOf } from '../template/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { roleOf } from '../views/vm.ts';
-import { isListed, membershipChangeOf, unfinished } from './change.ts';
+import { membershipChangeOf, unfinished } from './change.ts';
 import { strategyWithoutDrain } from './eviction-strategy.ts';
 import { asFormer } from './label-patch.ts';
 import type { MovePatches, Vm } from './moves.ts';
@@ -124,7 +124,7 @@ export function whyNotReleased(
 ): string | null {
   const { name } = droverPool.metadata;
   const change = membershipChangeOf(droverPool);
-  if (change === 'unreadable' || (change !== null && isListed(change))) return unfinished(name, change);
+  if (change === 'unreadable') return unfinished(name, change);
   if (kubeVirtPool !== undefined && pausedPoolOf(kubeVirtPool) === null && vms.length > 0)
     return `KubeVirt pool ${name} exists, and drover has not paused it: delete it, or rename it`;
   const going = vms.filter((vm) => isGoing(vm) || vmView(vm).removing);

@@ -2,7 +2,7 @@ import { MEMBERSHIP_REQUEST_ANNOTATION, MEMBERSHIP_REQUESTED_BY_ANNOTATION } fro
 import type { HandledRequest, HealingStatus } from '../../api/pool/pool.ts';
 import { HANDOVER_REQUEST } from '../../api/requests/handover.ts';
 import { formatNames } from '../lib/names.ts';
-import { flag, listOf, name, optional, taggedBy, Unreadable, whole, type Reader } from '../lib/payload-reader.ts';
+import { name, optional, taggedBy, whole, type Reader } from '../lib/payload-reader.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import {
   isNewPool,
@@ -15,16 +15,7 @@ import {
 } from '../owners/request.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
-import {
-  isListed,
-  isOfEarlierPool,
-  listedChangeOf,
-  isReleasing,
-  membershipChangeOf,
-  type ListedChange,
-  type MembershipChange,
-  type MembersReport,
-} from './change.ts';
+import { isReleasing, membershipChangeOf, type MembersReport } from './change.ts';
 import { busyWith } from './condition.ts';
 import { isRestoring } from './restore.ts';
 
@@ -34,48 +25,19 @@ export const MEMBERSHIP_REQUESTS: RequestNames = {
   requestedBy: MEMBERSHIP_REQUESTED_BY_ANNOTATION,
 };
 
-interface OfVms {
-  /** Names. */
-  vms: string[];
-  /** Of these VMs, in their order: a later VM of the same name is not meant. Absent: whichever VM has the name. */
-  uids?: string[];
-}
-
-/** The VMs that users want in a pool, which wants one VM more for each, unless it keeps its replicas. */
-export type ListedRequest = { action: 'adopt'; keepReplicas?: boolean } & OfVms;
-
 /**
  * What users ask of all VMs, those of the KubeVirt pool that has the pool's name, or its own. `uid`, `generation`:
  * of the KubeVirt pool that was looked at; absent if there was none any more.
  */
-export type HandoverRequest = { action: 'takeover'; uid?: string; generation?: number } | { action: 'release' };
+export type MembershipRequest = { action: 'takeover'; uid?: string; generation?: number } | { action: 'release' };
 
-/** What users ask of who a pool's VMs are. */
-export type MembershipRequest = ListedRequest | HandoverRequest;
-
-export const isHandover = (request: MembershipRequest): request is HandoverRequest =>
-  request.action === 'takeover' || request.action === 'release';
-
-/** The most VMs that one request moves: the status names them all. */
+/** The most VMs that an answer names. */
 export const MOST_MOVED = 500;
 
-const ofVms = { vms: listOf(name, MOST_MOVED), uids: optional(listOf(name, MOST_MOVED)) };
-
-const tagged: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
-  adopt: { ...ofVms, keepReplicas: optional(flag) },
+const membershipRequest: Reader<MembershipRequest> = taggedBy<'action', MembershipRequest>('action', {
   takeover: { uid: optional(name), generation: optional(whole) },
   release: {},
 });
-
-const membershipRequest: Reader<MembershipRequest> = (value, what) => {
-  const request = tagged(value, what);
-  if (isHandover(request)) return request;
-  const { vms, uids = vms } = request;
-  if (vms.length === 0) throw new Unreadable(`${what}.vms names no VM`);
-  if (new Set(vms).size !== vms.length) throw new Unreadable(`${what}.vms names a VM twice`);
-  if (uids.length !== vms.length) throw new Unreadable(`${what}.uids must have one for each of ${what}.vms`);
-  return request;
-};
 
 /** A request that its pool's status does not answer yet. */
 type FoundMembershipRequest = ReadRequest<MembershipRequest>;
@@ -84,7 +46,7 @@ type FoundMembershipRequest = ReadRequest<MembershipRequest>;
 export function membershipRequestOf({ metadata: { annotations }, status }: StoredPool): FoundMembershipRequest | null {
   const handled = status?.membership?.handledRequests;
   const found = unhandledRequest(annotations, MEMBERSHIP_REQUESTS, membershipRequest, handled);
-  if (found === null || 'fault' in found || !isHandover(found.body)) return found;
+  if (found === null || 'fault' in found) return found;
   const { body, ...rest } = found;
   const isPlain = new RegExp(HANDOVER_REQUEST).test(annotations![MEMBERSHIP_REQUEST_ANNOTATION]!);
   return isPlain ? found : { ...rest, fault: `"action": "${body.action}" must be written without escapes` };
@@ -93,21 +55,7 @@ export function membershipRequestOf({ metadata: { annotations }, status }: Store
 /** Returns the request that a worker may carry out: one without an answer that the pool, as it is, does not refuse. */
 export function permittedRequestOf(pool: StoredPool): Extract<FoundMembershipRequest, { body: object }> | null {
   const found = membershipRequestOf(pool);
-  return found === null || 'fault' in found || whyNot(pool, found.action) !== null ? null : found;
-}
-
-/**
- * Returns what a worker has begun and is no longer requested: its request is gone, or was for a former pool of this
- * name.
- */
-export function abandonedChangeOf(
-  pool: StoredPool,
-  found: Pick<FoundMembershipRequest, 'digest' | 'action'> | null,
-): (MembershipChange & ListedChange) | null {
-  const change = listedChangeOf(pool);
-  if (change === null || pool.metadata.deletionTimestamp !== undefined) return null;
-  const isMeant = change.request === found?.digest && change.kind === found.action;
-  return isMeant && !isOfEarlierPool(change, pool) ? null : change;
+  return found === null || 'fault' in found || whyNot(pool) !== null ? null : found;
 }
 
 /** What a plan makes of the request on its pool. */
@@ -126,27 +74,23 @@ interface Input extends Pick<PlanInput, 'pool' | 'inProgress' | 'batches' | 'now
 
 /**
  * Returns the step that carries out the request on the pool, or else its answer: refused for the whole pool, or what a
- * worker reports. What it has begun and is asked for no more is brought to an end.
+ * worker reports.
  */
 export function planMembership(input: Input): MembershipPlan {
   const { pool, now, membership: report } = input;
   const handledRequests = pool.status?.membership?.handledRequests;
   const found = membershipRequestOf(pool);
-  const abandoned = abandonedChangeOf(pool, found);
-  const ending: PoolStep[] =
-    abandoned === null ? [] : [{ kind: 'changeMembers', reason: `end the ${abandoned.kind} that was begun` }];
-  if (found === null) return { handledRequests, steps: ending };
+  if (found === null) return { handledRequests, steps: [] };
   const answer = answerOf(pool, found, report);
   if (answer === null && isFinishing(input)) return { handledRequests, steps: [] };
   if (answer === null) return { handledRequests, steps: [{ kind: 'changeMembers', reason: reasonOf(found) }] };
   const at = new Date(now).toISOString();
   const { moved, ...rest } = answer;
   const handled = moved === undefined ? found : { ...found, vms: moved };
-  return { handledRequests: withAnswer(handledRequests, handled, rest, at), steps: ending };
+  return { handledRequests: withAnswer(handledRequests, handled, rest, at), steps: [] };
 }
 
-const reasonOf = ({ action, vms, by }: FoundMembershipRequest): string =>
-  `${action}${vms === undefined ? '' : ` ${formatNames(vms)}`}: ${by} asks for it`;
+const reasonOf = ({ action, by }: FoundMembershipRequest): string => `${action}: ${by} asks for it`;
 
 /** Whether the pool, whose VMs are all to leave, first finishes what it had begun: it is held by now. */
 const isFinishing = ({ pool, healing, ...input }: Input): boolean =>
@@ -159,37 +103,29 @@ function answerOf(
   report: MembersReport | undefined,
 ): (Answer & { moved?: string[] }) | null {
   if ('fault' in found) return { outcome: 'Invalid', message: found.fault };
-  const reason = whyNot(pool, found.action);
+  const reason = whyNot(pool);
   if (reason !== null) return { outcome: 'Refused', message: reason, moved: [] };
   if (report?.digest !== found.digest) return null;
-  const { moved: all, faults, refused, note } = report;
-  // A handover may be of more VMs than the status names.
+  const { moved: all, refused, note } = report;
   const moved = all.slice(0, MOST_MOVED);
   if (refused !== undefined) return { outcome: 'Refused', message: refused, moved };
   const is = MOVED[found.body.action];
-  const sentences = [
-    ...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]),
-    ...faults.map(({ vm, message: fault }) => `vm ${vm} could not be ${is}: ${fault}`),
-    ...(note === undefined ? [] : [note]),
-  ];
-  const isDone = all.length > 0 || isHandover(found.body);
-  return { outcome: isDone ? 'Done' : 'Refused', message: sentences.join('; ') || 'no VM to move', moved };
+  const sentences = [...(all.length === 0 ? [] : [`${is} ${formatNames(all)}`]), ...(note === undefined ? [] : [note])];
+  return { outcome: 'Done', message: sentences.join('; ') || 'no VM to move', moved };
 }
 
 const MOVED: Record<MembershipRequest['action'], string> = {
-  adopt: 'adopted',
   takeover: 'taken over',
   release: 'released',
 };
 
 /** Why none of the pool's members may change now; null if they may. */
-function whyNot(pool: StoredPool, action: string): string | null {
+function whyNot(pool: StoredPool): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   // By its status alone: a workflow that knows the pool may have failed to write its refusal there.
   if (isNewPool(pool, false)) return NEW_POOL;
   if (isRestoring(pool)) return 'the pool is being restored from a backup: ask again once its VMs are complete';
-  const change = membershipChangeOf(pool);
-  if (change === 'unreadable') return "its annotation drover.dev/membership-change can't be read: remove it";
-  if (change === null || isListed(change) || action === 'takeover' || action === 'release') return null;
-  return `a ${change.kind} that ${change.by} began at ${change.at} has not ended`;
+  return membershipChangeOf(pool) === 'unreadable'
+    ? "its annotation drover.dev/membership-change can't be read: remove it"
+    : null;
 }

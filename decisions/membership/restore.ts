@@ -7,7 +7,6 @@ import type { PlanInput } from '../owners/plan-input.ts';
 import type { PoolStep } from '../owners/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import { isRegular, isStandby, type VmView } from '../views/vm.ts';
-import type { Returned } from './returned.ts';
 
 /**
  * How long a restored pool or set waits for members after the last that came. Backup tools put back one kind after the
@@ -80,7 +79,7 @@ export function poolRestore({
 export function poolRestoring(
   { pool, vms }: Pick<PlanInput, 'pool' | 'vms'>,
   { until }: Restore,
-  { surplus }: Pick<Returned, 'surplus'>,
+  { surplus }: { surplus: readonly VmView[] },
 ): UntimedCondition[] {
   const { name } = pool.metadata;
   const { replicas } = pool.spec;

@@ -1,13 +1,16 @@
 import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/labels-and-annotations.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
+import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../owners/failures.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { refusedLast } from '../owners/refused-vms.ts';
-import { nameOf, targets, vmNames, type PoolStep } from '../owners/steps.ts';
+import { nameOf, targets, vmNames, type Member, type PoolStep } from '../owners/steps.ts';
 import { numberOf } from '../template/vm-names.ts';
+import { namedAdoptions } from '../views/annotations/named-vms.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isStandby, type VmView } from '../views/vm.ts';
 import { membershipChangeOf } from './change.ts';
+import { isRestoring } from './restore.ts';
 
 /**
  * Whether this VM was the pool's and has come back from a backup, which drops owner references and status and keeps
@@ -25,9 +28,9 @@ export const isReturned = ({ metadata: { name, uid } }: StoredPool, vm: VmView):
   vm.ownLabels[KUBEVIRT_REVISION_LABEL] === undefined &&
   numberOf(name, vm.name) !== null;
 
-/** VMs that have come back, and what becomes of them. */
+/** VMs that have come back, or that users want in the pool, and what becomes of them. */
 export interface Returned {
-  steps: Extract<PoolStep, { kind: 'adopt' }>[];
+  steps: Extract<PoolStep, { kind: 'adopt' | 'adoptNamed' }>[];
   /** Names of the VMs that the pool adopts, now or once the API server lets it: no VMs are made in their places. */
   replicas: string[];
   standby: string[];
@@ -45,18 +48,21 @@ type ReturnedInput = Pick<PlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgre
  */
 export function returnedVms(input: ReturnedInput): Returned {
   const { pool, uncontrolled = [], inProgress } = input;
-  const { creating, standby = [] } = inProgress;
+  if (pool.metadata.deletionTimestamp !== undefined) return NONE;
+  const named = joiningByName(pool);
+  const creating = [...inProgress.creating, ...named.map(({ name }) => name)];
+  const { standby = [] } = inProgress;
   const isBusy = ({ name }: VmView): boolean => creating.includes(name) || standby.includes(name);
   const numberIn = ({ name }: VmView): number => numberOf(pool.metadata.name, name) ?? 0;
   const found = uncontrolled
     .filter((vm) => isReturned(pool, vm) && !isBusy(vm))
     .sort((a, b) => numberIn(a) - numberIn(b));
-  if (found.length === 0 || pool.metadata.deletionTimestamp !== undefined) return NONE;
-  const { asReplicas, asStandby } = placed(input, found);
+  if (found.length === 0 && named.length === 0) return NONE;
+  const { asReplicas, asStandby } = placed({ ...input, inProgress: { ...inProgress, creating } }, found);
   const adopted = new Set([...asReplicas, ...asStandby]);
   return {
-    steps: [...adoption(input, asReplicas), ...adoption(input, asStandby, 'Standby')],
-    replicas: asReplicas.map(nameOf),
+    steps: [...adoptionByName(input, named), ...adoption(input, asReplicas), ...adoption(input, asStandby, 'Standby')],
+    replicas: [...named.map(({ name }) => name), ...asReplicas.map(nameOf)],
     standby: asStandby.map(nameOf),
     surplus: found.filter((vm) => !adopted.has(vm)),
   };
@@ -86,12 +92,34 @@ const missing = (wanted: number, there: readonly VmView[], coming: readonly stri
 
 const NONE: Returned = { steps: [], replicas: [], standby: [], surplus: [] };
 
-function adoption(input: ReturnedInput, vms: readonly VmView[], role?: 'Standby'): Returned['steps'] {
+/** VMs that users want in the pool, whatever its number: they have changed that with the names. */
+const joiningByName = ({ metadata }: StoredPool): Member[] =>
+  [...namedAdoptions(metadata.annotations).vms].map(([name, { uid }]) => ({ name, uid }));
+
+/** Also of VMs that have joined it: their names are then taken off the pool. */
+function adoptionByName(input: ReturnedInput, named: readonly Member[]): Returned['steps'] {
+  const { creating } = input.inProgress;
+  const vms = isRestoring(input.pool)
+    ? []
+    : tried(
+        input,
+        named.filter(({ name }) => !creating.includes(name)),
+      );
+  const reason = `adopt ${formatNames(vms.map(({ name }) => name))}: a user wants them in the pool`;
+  return vms.length === 0 ? [] : [{ kind: 'adoptNamed', vms, reason }];
+}
+
+/** Which of these VMs are adopted now. */
+function tried<T extends Member>(input: ReturnedInput, vms: readonly T[]): T[] {
   const { pool, inProgress } = input;
-  // A command that changes the members may be about these.
+  // A takeover or a release may be about these.
   if (membershipChangeOf(pool) !== null) return [];
   const remaining = Math.min(allowanceOf(input, 'FailedAdopt'), input.burst - inProgress.creating.length);
-  const chosen = refusedLast(vms, nameOf, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(remaining, 0));
+  return refusedLast(vms, ({ name }) => name, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(remaining, 0));
+}
+
+function adoption(input: ReturnedInput, vms: readonly VmView[], role?: 'Standby'): Returned['steps'] {
+  const chosen = tried(input, vms);
   if (chosen.length === 0) return [];
   const reason = `adopt ${vmNames(chosen)}: a backup has brought them back without their owner`;
   return [{ kind: 'adopt', vms: targets(chosen), ...(role === undefined ? {} : { role }), reason }];

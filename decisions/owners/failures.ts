@@ -57,6 +57,7 @@ const FAILURE_OF_KIND: Partial<Record<string, FailureReason>> = {
   halt: 'FailedDelete',
   release: 'FailedDelete',
   adopt: 'FailedAdopt',
+  adoptNamed: 'FailedAdopt',
   ...HOUSEKEEPING,
 };
 

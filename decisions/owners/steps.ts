@@ -33,6 +33,8 @@ export type PoolStep =
   | (Creation & { revision: string })
   /** VMs that have come back from a backup without their owner. */
   | { kind: 'adopt'; vms: Target[]; role?: 'Standby'; reason: string }
+  /** VMs that users want in the pool, by name. */
+  | { kind: 'adoptNamed'; vms: Member[]; reason: string }
   /** Notes on the pool or set which UID it has: after a restore, it continues. */
   | { kind: 'recordUid'; reason: string }
   /** Standby VMs that become replicas. */
@@ -62,7 +64,7 @@ export type PoolStep =
   | { kind: 'setRoles'; vms: Target[]; reason: string }
   /** VMs that no longer have a controller, and whose deletion waits until their disks are kept. */
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
-  /** VMs that a user wants in the pool, or out of it: which, the request on the pool says. */
+  /** A user wants the VMs of a KubeVirt pool in the pool, or the pool's own in a KubeVirt pool. */
   | { kind: 'changeMembers'; reason: string }
   /** Kept disks that won't be reused. `vm`: the VM that they wait for; `role`: what it will be. */
   | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }

@@ -7,10 +7,10 @@ import type { Returned } from '../membership/returned.ts';
 import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
 import type { RolloutInput } from '../rollout/state/context.ts';
 import { splitBatches, type SplitBatches } from '../rollout/state/queue.ts';
-import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { promotedAhead } from '../scaling/standby/standby.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
+import { namedAdoptions, namedRemovals, type NamedVms } from '../views/annotations/named-vms.ts';
 import type { PoolPlanInput, PoolSnapshot } from './plan-input.ts';
 
 /**
@@ -23,7 +23,7 @@ export interface PoolContext
     SplitBatches,
     Pick<Required<RolloutInput>, 'templateOf' | 'correction'> {
   inBatches: ReservedNames;
-  removals: NamedRemovals;
+  removals: NamedVms;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReturnType<typeof keptByNumber>;
   /** What becomes of the request about the pool's members. */
@@ -55,7 +55,10 @@ export function contextOf(given: PoolPlanInput): PoolContext {
     membership,
     isChangingMembers:
       pool.metadata.deletionTimestamp === undefined &&
-      (membershipChangeOf(pool) !== null || membership.steps.length > 0 || isRestoring(pool)),
+      (membershipChangeOf(pool) !== null ||
+        membership.steps.length > 0 ||
+        isRestoring(pool) ||
+        namedAdoptions(pool.metadata.annotations).fault !== null),
   };
 }
 

@@ -7,11 +7,11 @@ import type { PoolStep } from '../owners/steps.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state/state.ts';
 import { surgeSteps, type SurgeSteps } from '../rollout/surge/steps.ts';
-import { namedAmong } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
 import { revisionOf } from '../template/revision.ts';
 import { poolTemplate } from '../template/template.ts';
+import { namedAmong } from '../views/annotations/named-vms.ts';
 import { withReturned, type PoolContext } from './context.ts';
 
 type Healing = Pick<HealingPlan, 'state' | 'cancel'>;

@@ -11,7 +11,7 @@ import { known, subjectOf, verdictOf, type Verdict } from '../rollout/checks/che
 import { RolloutContext, type RolloutInput } from '../rollout/state/context.ts';
 import { withRolloutRequest } from '../rollout/state/rollout-request.ts';
 import { newRolloutState } from '../rollout/state/state.ts';
-import { namedRemovals } from '../scaling/named-removals.ts';
+import { namedRemovals } from '../views/annotations/named-vms.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular } from '../views/vm.ts';
 import { templatesOf } from './context.ts';

@@ -6,10 +6,10 @@ import { allowanceOf, mayTry, refusedOf, type FailureReason } from '../owners/fa
 import { refusedLast } from '../owners/refused-vms.ts';
 import { leavingVms, RemovalLimit } from '../owners/removal-limit.ts';
 import { nameOf, targets, vmNames, type RemovalCause } from '../owners/steps.ts';
+import { namedAmong } from '../views/annotations/named-vms.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, isStandby, type RegularVm, type VmView, type StandbyVm } from '../views/vm.ts';
 import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
-import { namedAmong } from './named-removals.ts';
 import { BY_NAME } from './removal-check.ts';
 import { deletion, finishRemovals, halting, planEnd } from './removal.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';

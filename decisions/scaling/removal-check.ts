@@ -2,9 +2,9 @@ import { ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
 import type { RemovalCause, Member } from '../owners/steps.ts';
+import { namedAmong, namedRemovals } from '../views/annotations/named-vms.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import type { MemberRole } from '../views/vm.ts';
-import { namedAmong, namedRemovals } from './named-removals.ts';
 
 /** Why VMs leave that were named. */
 export const BY_NAME = 'its removal was requested by name';

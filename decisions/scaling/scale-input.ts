@@ -1,6 +1,6 @@
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { Creation, PoolStep } from '../owners/steps.ts';
-import type { NamedRemovals } from './named-removals.ts';
+import type { NamedVms } from '../views/annotations/named-vms.ts';
 import type { RemovalStep } from './removal.ts';
 
 /** What scaling reads besides the pool and its VMs. */
@@ -23,7 +23,7 @@ export type ScaleInput = Pick<
   /** The same of standby VMs. */
   firstStandby: readonly string[];
   /** VMs that users want removed. */
-  removals: NamedRemovals;
+  removals: NamedVms;
   /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
   lowest: number;
   /** `burst` for members that are going from a pool that begins nothing else. */

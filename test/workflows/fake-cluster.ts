@@ -170,6 +170,7 @@ export class FakeCluster {
     setFinalizer: async () => nothing,
     keepReplicas: async () => ({}),
     recordUid: async () => nothing,
+    adoptNamedVms: () => Promise.reject(new Error('no test asks for it')),
     adoptReturnedVms: () => Promise.reject(new Error('no test asks for it')),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),

@@ -6,12 +6,13 @@ import type { PoolStep } from '../../decisions/owners/steps.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import { runInParts, runOperation, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 
-const { createVms, adoptReturnedVms, promoteStandbyVms, setStandbyState } = proxyActivities<PoolActivities>(ON_VMS);
+const { createVms, adoptNamedVms, adoptReturnedVms, promoteStandbyVms, setStandbyState } =
+  proxyActivities<PoolActivities>(ON_VMS);
 
-type Arrival = Extract<PoolStep, { kind: 'create' | 'adopt' | 'promoteStandby' | 'setStandbyState' }>;
+type Arrival = Extract<PoolStep, { kind: 'create' | 'adopt' | 'adoptNamed' | 'promoteStandby' | 'setStandbyState' }>;
 
 export const isArrival = (step: PoolStep): step is Arrival =>
-  step.kind === 'create' || step.kind === 'adopt' || step.kind === 'promoteStandby' || step.kind === 'setStandbyState';
+  ['create', 'adopt', 'adoptNamed', 'promoteStandby', 'setStandbyState'].includes(step.kind);
 
 /** Begins a step that adds replicas or standby VMs to a pool, or that promotes or settles them. */
 export function beginArrival(step: Arrival, context: OwnerStepContext): void {
@@ -37,6 +38,10 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
         adoptReturnedVms.executeWithOptions(options, [key, vms, { generation, role }]),
       );
     }
+    case 'adoptNamed':
+      return runInParts(step.vms, { kind: 'creating', reason, act: { action: 'adopt' } }, context, failure, (vms) =>
+        adoptNamedVms.executeWithOptions(options, [key, vms]),
+      );
     case 'promoteStandby': {
       const act = { action: 'promote standby' };
       return runInParts(step.vms, { kind: 'creating', reason, act }, context, failure, (vms) =>

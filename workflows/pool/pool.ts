@@ -157,7 +157,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     for (const { request } of events) {
       // The status that says so may not be written, and the next plan may no longer see why.
       if (request?.what === 'membership' && request.outcome === 'Refused' && this.#members?.digest !== request.digest)
-        this.#members = { digest: request.digest, moved: [], faults: [], refused: request.message };
+        this.#members = { digest: request.digest, moved: [], refused: request.message };
       // If the status is held back, the next plan has the event again.
       if (request === undefined || this.#answered.has(request.digest)) continue;
       this.#answered.add(request.digest);

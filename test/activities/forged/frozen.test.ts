@@ -62,7 +62,7 @@ const WITHDRAWN: Record<string, Withdraw> = {
   'adoptReturnedVms: a VM that a backup has brought back': scaledOut,
   'setStandbyState: a standby VM that is to be stopped': scaledOut,
   'evacuateVms: a VM that is to leave its node': pool(spec({ drain: undefined })),
-  'changeMembers: a pool that somebody asks to adopt a VM': pool(metadata({ annotations: {} })),
+  'adoptNamedVms: a VM of no owner that its pool names': pool(metadata({ annotations: {} })),
   'deleteKeptDisks: a disk of a pool that keeps none any more': pool(
     spec({ scaleInStrategy: { proactive: { statePreservation: 'Offline' } } }),
   ),

@@ -16,6 +16,7 @@ import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { isSelected } from '../../model/selection.ts';
 import type { ApiServer } from '../../model/world/api-server.ts';
 import { patched } from '../../model/world/model-client.ts';
+import { refuseNameless } from '../../requests.ts';
 import { isDestructive, requireLastCheck, type Sent } from './destructive.ts';
 
 /** Resolves when something has happened. */
@@ -40,6 +41,8 @@ export class StillClient {
   /** What was written, such as `delete virtualmachines shop/web-1`; Events are not. */
   readonly writes: string[] = [];
   readonly events: KubeObject[] = [];
+  /** Whether the API server has drover's admission policies. */
+  hasPolicies = true;
 
   constructor(server: ApiServer) {
     this.#server = server;
@@ -94,6 +97,7 @@ export class StillClient {
     { subresource, dryRun, lastCheck }: WriteOptions = {},
   ): Promise<Stored> {
     const after = (before: Stored): KubeObject => patched(before, type, patch);
+    if (dryRun === true && this.hasPolicies) refuseNameless(patch);
     if (dryRun === true) return after(this.#server.get(resource, key)) as Stored;
     const check = this.#checked({ verb: 'patch', resource, body: patch }, key, lastCheck);
     return this.#written('patch', resource, key, check, () => this.#server.write(resource, key, after, subresource));
@@ -107,7 +111,7 @@ export class StillClient {
 
   async request(request: HttpRequest): Promise<unknown> {
     const { method, path, lastCheck } = request;
-    if (method === 'GET') return {};
+    if (method === 'GET') return path.startsWith('/apis/') ? { preferredVersion: { version: 'v1beta1' } } : {};
     this.#checked({ verb: 'request', path }, {}, lastCheck)?.();
     this.writes.push(`${method} ${path}`);
     return {};

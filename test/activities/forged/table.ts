@@ -1,4 +1,5 @@
 import {
+  ADOPT_VMS_ANNOTATION,
   DISKS_FINALIZER,
   MEMBERSHIP_REQUEST_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
@@ -703,6 +704,17 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
+  adoptNamedVms: {
+    forged: forEachVm(({ key, target }) => [key, [target]]),
+    honest: {
+      'a VM of no owner that its pool names': (world) => {
+        const { name, uid } = world.other(SHOP, 'old').metadata;
+        const annotations = { [ADOPT_VMS_ANNOTATION]: JSON.stringify({ [name]: uid }) };
+        const pool = world.pool('web', {}, { annotations });
+        return () => [keyOf(pool), [{ name, uid }]];
+      },
+    },
+  },
   changeMembers: {
     forged: ({ web, api }) => [
       ['a pool of which nobody asks anything', [web]],
@@ -710,9 +722,8 @@ export const TABLE: Record<ActivityName, Row> = {
       ['a pool by the UID of another', [{ ...web, uid: api.uid }]],
     ],
     honest: {
-      'a pool that somebody asks to adopt a VM': (world) => {
-        world.other(SHOP, 'old');
-        const request = '{"id":"1","action":"adopt","vms":["old"]}';
+      'a pool that somebody asks to release its VMs': (world) => {
+        const request = '{"id":"1","action":"release"}';
         const pool = world.looked(world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } }));
         return () => [keyOf(pool)];
       },

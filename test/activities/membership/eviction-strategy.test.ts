@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import './virtual-pauses.ts';
 import {
+  ADOPT_VMS_ANNOTATION,
   API_VERSION,
   ORPHAN_FINALIZER,
   POOL_FINALIZER,
@@ -16,12 +17,10 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
-import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aTemplate } from '../../model/pools.ts';
-import { membershipRequest } from '../../requests.ts';
 import { keyOf, SHOP, targetOf, World } from '../forged/world.ts';
 import { Cluster, namespace, referenceTo } from './handover-cluster.ts';
 
@@ -57,9 +56,10 @@ const annotate = (world: World, annotations: object): unknown =>
     metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
   }));
 
-async function asked(world: World, request: MembershipRequest, id: string): Promise<void> {
-  annotate(world, membershipRequest(request, { id }).annotations);
-  await world.written('changeMembers', [keyOf(poolOf(world))]);
+async function adopted(world: World): Promise<void> {
+  const { name, uid } = vmOf(world).metadata;
+  annotate(world, { [ADOPT_VMS_ANNOTATION]: JSON.stringify({ [name]: uid }) });
+  await world.written('adoptNamedVms', [keyOf(poolOf(world)), [{ name, uid }]]);
 }
 
 const takeOff = (world: World): unknown =>
@@ -131,7 +131,7 @@ describe.each(Object.entries(WAYS))('a VM that is %s', (way, leave) => {
   test.skipIf(way === 'orphaned')('gets it again as it comes back, and nothing restarts', async () => {
     const world = await left({ drain: {} });
     const newest = revisionOf(poolTemplate(poolOf(world).spec));
-    await asked(world, { action: 'adopt', vms: ['web-1'] }, 'in');
+    await adopted(world);
     expect([strategyOf(vmOf(world)), vmOf(world).metadata.labels]).toEqual([
       'External',
       expect.objectContaining({ [REVISION_LABEL]: newest }),
@@ -153,7 +153,7 @@ describe.each(Object.entries(WAYS))('a VM that is %s', (way, leave) => {
           spec: { ...(vmi['spec'] as object), evictionStrategy: 'LiveMigrate' },
         }),
       );
-      if (how === 'adopt') await asked(world, { action: 'adopt', vms: ['web-1'] }, 'in');
+      if (how === 'adopt') await adopted(world);
       else {
         const pool = poolOf(world);
         const ownerReferences = [referenceTo({ ...pool, apiVersion: API_VERSION, kind: VirtualMachinePools.kind })];

@@ -12,7 +12,7 @@ import {
 } from '../../../api/resources.ts';
 import { changeAnnotation, type MembersReport } from '../../../decisions/membership/change.ts';
 import type { KubeVirtPool } from '../../../decisions/membership/kubevirt-pool.ts';
-import { membershipRequestOf, type HandoverRequest } from '../../../decisions/membership/membership-request.ts';
+import { membershipRequestOf, type MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
@@ -109,7 +109,7 @@ export class Cluster {
   }
 
   /** Writes a request on drover's pool, which a worker has looked at, and has a worker carry it out. */
-  ask(request: HandoverRequest): Promise<MembersReport | undefined> {
+  ask(request: MembershipRequest): Promise<MembersReport | undefined> {
     const { annotations, digest } = membershipRequest(request);
     this.server.write(VirtualMachinePools, key, (before) => ({ ...before, status: { rollout: {} } }), 'status');
     this.server.write(VirtualMachinePools, key, ({ metadata, ...rest }) => ({

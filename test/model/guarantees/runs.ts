@@ -13,7 +13,8 @@ import {
 import { changesOf } from '../../../decisions/changes/change-record.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { field } from '../../../decisions/lib/json.ts';
-import { listedChangeOf, membershipChangeOf } from '../../../decisions/membership/change.ts';
+import { membershipChangeOf } from '../../../decisions/membership/change.ts';
+import { namedAdoptions, namedAmong } from '../../../decisions/views/annotations/named-vms.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -31,8 +32,8 @@ const OF_LABELS = 'unlabelVms';
 const OF_SETS = 'adoptVms';
 /** By which a pool gets VMs back from a backup: `ReturnedVmGuarantees` checks which. */
 const OF_RESTORES = 'adoptReturnedVms';
-/** By which a pool gets VMs that users have asked it to adopt, and loses those that they have it detach. */
-const OF_REQUESTS = 'changeMembers';
+/** By which a pool gets VMs that users want in it, and gives its own to a KubeVirt pool. */
+const OF_REQUESTS: readonly unknown[] = ['changeMembers', 'adoptNamedVms'];
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
 /** Activities of machine type transitions, which users start, and which may change VMs of any owner. */
@@ -95,12 +96,12 @@ export class RunGuarantees extends Check {
     if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.broken('G4', `${name} is changed by ${activity}, and was left out`);
-    } else if (activity === OF_REQUESTS ? !this.#isAskedFor(vm) : isOutOfScope(activity, vm)) {
+    } else if (OF_REQUESTS.includes(activity) ? !this.#isAskedFor(vm) : isOutOfScope(activity, vm)) {
       this.broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
   }
 
-  /** Whether users have asked a pool to adopt just this VM, to detach it from there, or for all VMs of its owner. */
+  /** Whether users want just this VM in a pool, or have asked for all VMs of its owner. */
   #isAskedFor(vm: Stored): boolean {
     const owner = controllerOf(vm);
     return this.world.server.all(VirtualMachinePools).some((pool) => {
@@ -109,8 +110,7 @@ export class RunGuarantees extends Check {
       const isTheirs = owner?.name === pool.metadata.name && owner.apiVersion.startsWith(KubeVirtPools.group);
       if (kind === 'takeover' && isTheirs) return true;
       if (kind === 'release' && owner?.uid === pool.metadata.uid) return true;
-      const isNamed = listedChangeOf(pool)?.vms.some(({ uid }) => uid === vm.metadata.uid) === true;
-      return isNamed && (owner === undefined || owner.uid === pool.metadata.uid);
+      return owner === undefined && namedAmong(namedAdoptions(pool.metadata.annotations))(vm.metadata);
     });
   }
 

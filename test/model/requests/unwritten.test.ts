@@ -25,7 +25,6 @@ const REQUESTS = {
   'heal resume': healingRequest({ action: 'resume' }),
   'heal now': healingRequest({ action: 'now', vms: ['web-1'] }),
   'heal skip': healingRequest({ action: 'skip', vms: ['web-1'] }),
-  adopt: membershipRequest({ action: 'adopt', vms: ['old'] }),
   takeover: membershipRequest({ action: 'takeover' }),
   release: membershipRequest({ action: 'release' }),
 };
@@ -72,7 +71,7 @@ test('a request that is refused as long as a pool is being restored stays refuse
     await world.people.createVm('old', {});
     await world.wait(MINUTE_MS);
     failStatuses(world, 3);
-    const { annotations } = REQUESTS.adopt;
+    const { annotations } = REQUESTS.takeover;
     await world.people.client.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
       metadata: { annotations: { ...annotations, [UID_ANNOTATION]: 'of-before' } },
     });

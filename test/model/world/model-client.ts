@@ -14,6 +14,7 @@ import { KubeUnreachable } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { requireLastCheck } from '../../activities/forged/destructive.ts';
+import { refuseNameless } from '../../requests.ts';
 import { isSelected, toldAs } from '../selection.ts';
 import { jsonPatch, mergePatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { frozen } from './frozen.ts';
@@ -137,6 +138,7 @@ export class ModelClient {
     const sent = frozen(patch);
     this.#require({ verb: 'patch', resource, body: patch, isDryRun: dryRun === true }, options.lastCheck);
     return this.#call('patch', resource, key, { ...options, subresource }, () => {
+      if (dryRun === true) refuseNameless(sent);
       if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
       return this.#in.server.write(resource, key, (before) => patched(before, type, sent), subresource) as Stored<T>;
     });

@@ -10,10 +10,12 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
+import { nameForAdoption } from '../../../clients/membership/adopt.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
 import { nameVms, removeVms } from '../../../clients/scaling/remove-vms.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
-import { isHandover, type MembershipRequest } from '../../../decisions/membership/membership-request.ts';
+import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
+import type { Vm } from '../../../decisions/membership/moves.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { HealingRequest } from '../../../decisions/pool/healing-request.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
@@ -256,12 +258,17 @@ export class People {
     return this.request(pool, () => healingRequest(request, { by: 'ann', id: this.#nextId() }));
   }
 
-  /** Asks something of who the VMs of the pool are, as the commands do. */
-  async move(pool: string, request: MembershipRequest): Promise<void> {
-    if (isHandover(request))
-      return this.request(pool, () => membershipRequest(request, { by: 'ann', id: this.#nextId() }));
-    const uids = request.vms.map((name) => this.#world.vm(name)?.metadata.uid ?? 'gone');
-    await this.request(pool, () => membershipRequest({ ...request, uids }, { by: 'ann', id: this.#nextId() }));
+  /** Asks for all VMs of the pool, or of a KubeVirt pool, as the commands do. */
+  move(pool: string, request: MembershipRequest): Promise<void> {
+    return this.request(pool, () => membershipRequest(request, { by: 'ann', id: this.#nextId() }));
+  }
+
+  /** Has a pool adopt VMs, as `drover adopt` does. */
+  take(pool: string, names: string[]): Promise<void> {
+    return this.#tried(`drover adopt pool ${pool} ${names.join(' ')}`, async () => {
+      const vms = names.map((name) => this.#world.vm(name)).filter((vm) => vm !== undefined) as Vm[];
+      await nameForAdoption(this.client.asClient, { namespace: NAMESPACE, name: pool }, vms, { dryRun: 'none' });
+    });
   }
 
   /** Has a pool let go of its VMs, as `drover detach` does. `isCounted`: it wants as many VMs less. */

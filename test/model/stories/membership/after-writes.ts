@@ -1,7 +1,7 @@
 import { activityNow } from '../../facts.ts';
 import type { World } from '../../world/world.ts';
 
-const MOVES: readonly unknown[] = ['changeMembers', 'releaseVms', 'clearNamedRemovals'];
+const MOVES: readonly unknown[] = ['changeMembers', 'adoptNamedVms', 'releaseVms', 'clearNamedRemovals'];
 
 /** Has this happen to the worker that moves VMs, right after so many of its writes; returns whether it has. */
 export function afterWrites(

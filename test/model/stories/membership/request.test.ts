@@ -1,13 +1,12 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
+import { ADOPT_VMS_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { wantedReplicas } from '../../../../api/rules/wanted-replicas.ts';
-import type { MembershipRequest } from '../../../../decisions/membership/membership-request.ts';
 import { CALL_MS } from '../../readings.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
-import { begun, play, statusOf } from '../story.ts';
+import { begun, play } from '../story.ts';
 import { afterWrites } from './after-writes.ts';
 
 const MINUTE_MS = 60_000;
@@ -20,7 +19,6 @@ const membersOf = (world: World, name = 'web'): string[] =>
     .map(({ metadata }) => metadata.name)
     .sort();
 const wanted = (world: World): number => wantedReplicas(world.pool('web')!);
-const isAnswered = (world: World) => (): boolean => statusOf(world)?.membership?.handledRequests?.length === 1;
 
 /** Given a pool of three VMs, and four of no owner. Returns the names of VMs that are made or deleted since. */
 async function given(world: World): Promise<{ made: string[]; deleted: string[] }> {
@@ -39,32 +37,30 @@ async function given(world: World): Promise<{ made: string[]; deleted: string[] 
   return log;
 }
 
-const adoption: MembershipRequest = { action: 'adopt', vms: OLD };
-const adopt = (world: World): Promise<void> => world.people.move('web', adoption);
+const adopt = (world: World): Promise<void> => world.people.take('web', OLD);
 const detach = (world: World): Promise<void> => world.people.letGo(['web-1', 'web-3'], true);
 const isNoneNamed = (world: World) => (): boolean =>
-  world.pool('web')!.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined;
+  [REMOVE_VMS_ANNOTATION, ADOPT_VMS_ANNOTATION].every(
+    (name) => world.pool('web')?.metadata.annotations?.[name] === undefined,
+  );
 
 test.each([
-  ['adopts', adopt, isAnswered, [...OLD, 'web-1', 'web-2', 'web-3'].sort()],
-  ['detaches', detach, isNoneNamed, ['web-2']],
+  ['adopts', adopt, [...OLD, 'web-1', 'web-2', 'web-3'].sort()],
+  ['detaches', detach, ['web-2']],
 ] as const)(
   'a worker that %s VMs and is killed after any of its writes is replaced: each VM moves, is counted once, and none is made or deleted',
-  async (_what, ask, isDone, members) => {
+  async (_what, ask, members) => {
     for (let count = 1, isOver = false; !isOver; count++)
       await play(
         async (world) => {
           const log = await given(world);
           const isKilled = afterWrites(world, count, (worker) => world.kill(worker));
           await ask(world);
-          await world.until(() => isKilled() || isDone(world)(), MINUTE_MS);
+          await world.until(() => isKilled() || isNoneNamed(world)(), MINUTE_MS);
           if (isKilled()) await world.addWorker();
-          expect(await world.until(isDone(world), MINUTE_MS)).toBe(true);
+          expect(await world.until(isNoneNamed(world), MINUTE_MS)).toBe(true);
           await world.wait(MINUTE_MS);
           isOver = !isKilled();
-          expect(statusOf(world)?.membership?.handledRequests?.map(({ outcome }) => outcome) ?? ['Done']).toEqual([
-            'Done',
-          ]);
           expect({ count, members: membersOf(world), wanted: wanted(world) }).toEqual({
             count,
             members,
@@ -97,8 +93,8 @@ test('an adopted VM that matches the template is not restarted by a worker that 
       const before = uids();
       for (const worker of world.workers) world.kill(worker);
       await world.addWorker();
-      await world.people.move('web', adoption);
-      expect(await world.until(isAnswered(world), MINUTE_MS)).toBe(true);
+      await adopt(world);
+      expect(await world.until(isNoneNamed(world), MINUTE_MS)).toBe(true);
       await world.wait(MINUTE_MS);
       expect(uids()).toEqual(before);
     },
@@ -113,8 +109,8 @@ test('a worker that was frozen while it adopted VMs moves none when it continues
         const log = await given(world);
         let frozen: World['workers'][number] | undefined;
         const isFrozen = afterWrites(world, count, (worker) => world.freeze((frozen = worker)));
-        await world.people.move('web', adoption);
-        expect(await world.until(isAnswered(world), 2 * MINUTE_MS)).toBe(true);
+        await adopt(world);
+        expect(await world.until(isNoneNamed(world), 2 * MINUTE_MS)).toBe(true);
         isOver = !isFrozen();
         await world.people.letGo(['old-a', 'old-c'], true);
         expect(await world.until(isNoneNamed(world), MINUTE_MS)).toBe(true);
@@ -139,13 +135,12 @@ test('VMs that are detached while others are adopted leave, each VM is counted, 
         const log = await given(world);
         const isBegun = afterWrites(world, count, () => void world.people.letGo(['web-1'], true));
         await adopt(world);
-        await world.until(isAnswered(world), MINUTE_MS);
+        await world.until(isNoneNamed(world), MINUTE_MS);
         await world.wait(MINUTE_MS);
         isOver = !isBegun();
         expect({ count, wanted: wanted(world) }).toEqual({ count, wanted: isOver ? 7 : 6 });
         expect(membersOf(world)).toHaveLength(wanted(world));
         expect(membersOf(world).includes('web-1')).toBe(isOver);
-        expect(world.pool('web')!.metadata.annotations).not.toHaveProperty([MEMBERSHIP_CHANGE_ANNOTATION]);
         expect(log).toEqual({ made: [], deleted: [] });
       },
       {},
@@ -176,8 +171,8 @@ test('a pool that is deleted while it adopts VMs gets no other from then on', as
             },
           });
         });
-        await world.people.move('web', adoption);
-        await world.until(() => isAnswered(world)() || (isGoing && world.pool('web') === undefined), 3 * MINUTE_MS);
+        await adopt(world);
+        await world.until(() => isNoneNamed(world)() || (isGoing && world.pool('web') === undefined), 3 * MINUTE_MS);
         isOver = !isDeleted();
         expect({ count, late }).toEqual({ count, late: [] });
       },

@@ -4,7 +4,7 @@ import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../../ap
 import { controllerOf, type Stored } from '../../../../api/objects.ts';
 import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { changeAnnotation, membershipChangeOf } from '../../../../decisions/membership/change.ts';
-import type { HandoverRequest } from '../../../../decisions/membership/membership-request.ts';
+import type { MembershipRequest } from '../../../../decisions/membership/membership-request.ts';
 import { aSpec } from '../../pools.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
@@ -86,7 +86,7 @@ function confirm(world: World): void {
   world.server.write(KubeVirtPools, key, (before) => ({ ...before, status: { conditions } }), 'status');
 }
 
-const takeover = (world: World): HandoverRequest => {
+const takeover = (world: World): MembershipRequest => {
   const { uid, generation } = theirs(world)!.metadata;
   return { action: 'takeover', uid, generation: generation! };
 };

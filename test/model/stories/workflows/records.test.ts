@@ -68,15 +68,16 @@ test('a pool records which VMs came, changed and went, the requests of users, an
     expect(others[1]).toMatchObject({ requestedBy: 'ann', message: 'lunch', reason: null });
   }));
 
-test('a request to adopt is one record, with its requester, and no other for the number', () =>
+test('an adoption is recorded beside the number that changes with it, and so is a detachment', () =>
   play(async (world) => {
     await begun(world, { replicas: 1 });
     await world.people.createVm('old', {});
-    await world.people.move('web', { action: 'adopt', vms: ['old'] });
+    await world.people.take('web', ['old']);
     expect(await world.until(isReady(world, 2), MINUTE_MS)).toBe(true);
+    await world.people.letGo(['old'], true);
     await world.wait(MINUTE_MS);
     const [, ...told] = actsOf(world);
-    expect(told).toMatchObject([{ action: 'adopt', vms: ['old'], requestedBy: 'ann', end: 'Done' }]);
+    expect(shown(told).sort()).toEqual(['adopt old Done', 'detach old Done', 'scale  Done', 'scale  Done']);
   }));
 
 test('the records outlive the runs of a workflow, and a deleted pool leaves them as its result', () =>

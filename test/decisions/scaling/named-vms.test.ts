@@ -6,13 +6,13 @@ import { isActive } from '../../../decisions/health/availability.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { MAX_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
+import { MAX_NAMED, namedRemovals, namesText } from '../../../decisions/views/annotations/named-vms.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, failed } from '../fixtures/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const textOf = (vms: readonly VmView[], keep: boolean): string =>
-  removalsText(new Map(vms.map(({ name, uid }) => [name, { uid, keep }]))) ?? '{}';
+  namesText(new Map(vms.map(({ name, uid }) => [name, { uid, keep }]))) ?? '{}';
 /** A pool of which these VMs are to be removed by name. */
 const without = (named: readonly VmView[], spec: Partial<PoolSpec> = {}, metadata: Parameters<typeof aPool>[1] = {}) =>
   aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: textOf(named, false) }, ...metadata });
@@ -238,7 +238,7 @@ describe('the text of the annotation', () => {
     fc.assert(
       fc.property(anyVms, (named) => {
         const vms = new Map(Object.entries(named).map(([name, { uid, keep }]) => [name, { uid, keep }]));
-        const text = removalsText(vms);
+        const text = namesText(vms);
         const annotations = text === null ? {} : { [REMOVE_VMS_ANNOTATION]: text };
         expect(namedRemovals(annotations)).toEqual({ vms, fault: null });
       }),

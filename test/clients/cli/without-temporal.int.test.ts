@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
-import { Nodes, VirtualMachineOperations } from '../../../api/resources.ts';
+import { Nodes, VirtualMachineOperations, VirtualMachinePools } from '../../../api/resources.ts';
 import { droverProgram } from '../../../clients/program.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -84,11 +84,10 @@ test('every command but those that are about Temporal works for a user who does 
   await fleet().settled(namespace, 'web', namesUpTo('web', 2));
   await ready(2);
   await drover('diff', ['-f', '-'], pool);
-  await drover('get', ['pools']);
   await drover('describe', ['pool', 'web']);
   await drover('status');
   await drover('drift', ['pool', 'web']);
-  await drover('scale', ['pool', 'web', '--replicas', '3']);
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 3 } });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   await ready(3);
   await each('rollout', {
@@ -114,6 +113,7 @@ test('every command but those that are about Temporal works for a user who does 
     cancel: [node!.metadata.name, '--dry-run=server'],
   });
   await each('disks', { prune: ['--pool', 'web', '--dry-run=server'], adopt: ['--pool', 'web', '--dry-run=server'] });
+  await drover('scale', ['pool', 'web', '--remove', 'web-3', '--dry-run=server']);
   await drover('detach', ['web-3', '--decrement']);
   await drover('attach', ['web-3', '--pool', 'web']);
   await drover('detach', ['web-3', '--decrement']);
@@ -158,8 +158,7 @@ test('every command but those that are about Temporal works for a user who does 
   await drover('version');
   await drover('config');
   await drover('completion', ['bash']);
-  await drover('complete', ['--', 'get', '']);
-  await drover('delete', ['pool', 'web']);
+  await drover('complete', ['--', 'status', '']);
   // It runs until Ctrl-C.
   await using dashboard = await Opened.start(env.KUBECONFIG, { namespace });
   await until(async () => expect(dashboard.isSynced).toBe(true));

@@ -204,6 +204,8 @@ export const EVENT_REASONS = {
   RolloutUndone: 'VMs are back at the previous revision',
   RolloutHalted: 'a rollout has halted, or goes back, because too many VMs or the check of a step have failed',
   Missed: 'a schedule has made no operation for one of its times',
+  OperationEnded: 'an operation is complete, or a user has aborted it',
+  OperationFailed: 'an operation has ended, and not all is done',
   OperationRefused: 'the API server refuses the operation that a schedule is to make',
   InvalidSchedule: 'the cron or the time zone of a schedule is not understood',
   BudgetFull: 'a rollout waits for the disruption budget, which VMs use up that are down for other reasons',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/labels-and-annotations.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
-import { apiVersionOf, CoreEvents, VirtualMachineOperationSchedules, VirtualMachines } from '../../api/resources.ts';
+import { apiVersionOf, CoreEvents, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
@@ -34,9 +34,14 @@ export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent, 
   );
 }
 
-/** Does the same on a schedule of operations. */
-export function recordScheduleEvent(client: KubeClient, key: Identity, event: PoolEvent, cause: string): Promise<void> {
-  const { kind } = VirtualMachineOperationSchedules;
+/** Does the same on a schedule of operations, or an operation of a namespace. */
+export function recordOperationEvent(
+  client: KubeClient,
+  { kind }: Resource,
+  key: Identity,
+  event: PoolEvent,
+  cause: string,
+): Promise<void> {
   return record(client, { apiVersion: API_VERSION, kind, ...regarded(key) }, event, cause);
 }
 

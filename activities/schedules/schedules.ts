@@ -12,7 +12,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { recordScheduleEvent } from '../lib/events.ts';
+import { recordOperationEvent } from '../lib/events.ts';
 import { liveObject } from '../operations/live-operation.ts';
 import { replaceStatus } from '../operations/write-status.ts';
 
@@ -69,7 +69,13 @@ async function look(
   for (const operation of plan.abort) await abort(client, operation);
   // Before the status, by which the next look knows that they have been recorded.
   for (const event of scheduleEvents(schedule.status, plan.status))
-    await recordScheduleEvent(client, schedule.metadata, event, `${schedule.metadata.uid}/${event.note}`);
+    await recordOperationEvent(
+      client,
+      VirtualMachineOperationSchedules,
+      schedule.metadata,
+      event,
+      `${schedule.metadata.uid}/${event.note}`,
+    );
   if (canonical(plan.status) !== canonical(schedule.status))
     await replaceStatus(client, VirtualMachineOperationSchedules, schedule, plan.status);
   for (const { metadata } of plan.surplus) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
-import { endedEvent } from '../../../decisions/notices/ended-event.ts';
+import { endedEvent, operationEndedEvent } from '../../../decisions/notices/ended-event.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 
 const AT = '2026-01-01T10:00:00.000Z';
 const statusWith = (rollout: object, degraded = 'NoFailures'): PoolStatus =>
@@ -26,4 +27,15 @@ test('an undo that is done is an Event, once', () => {
 test('a new pool, whose VMs were made and not updated, has completed no rollout', () => {
   expect(reasons(undefined, statusWith({ completedAt: AT }))).toEqual([]);
   expect(reasons(statusWith({ batches: 0 }), statusWith({ batches: 0, completedAt: AT }))).toEqual([]);
+});
+
+test.each([
+  ['Complete', 'Complete', 'OperationEnded'],
+  ['Failed', 'Aborted', 'OperationEnded'],
+  ['Failed', 'TooManyFailures', 'OperationFailed'],
+])('an operation that is %s (%s) is an Event: %s', (type, reason, event) => {
+  const condition = { type, status: 'True', reason, message: 'why' };
+  const of = (status: object) => operationEndedEvent({ status } as unknown as StoredOperation);
+  expect(of({ completionTime: AT, conditions: [condition] })).toMatchObject({ reason: event, note: `${reason}: why` });
+  expect(of({ conditions: [{ ...condition, status: 'False' }] })).toBeNull();
 });

@@ -29,13 +29,17 @@ test('a new pool, whose VMs were made and not updated, has completed no rollout'
   expect(reasons(statusWith({ batches: 0 }), statusWith({ batches: 0, completedAt: AT }))).toEqual([]);
 });
 
+const ofOperation = (status: object) => operationEndedEvent({ status } as unknown as StoredOperation);
+
 test.each([
   ['Complete', 'Complete', 'OperationEnded'],
   ['Failed', 'Aborted', 'OperationEnded'],
   ['Failed', 'TooManyFailures', 'OperationFailed'],
 ])('an operation that is %s (%s) is an Event: %s', (type, reason, event) => {
   const condition = { type, status: 'True', reason, message: 'why' };
-  const of = (status: object) => operationEndedEvent({ status } as unknown as StoredOperation);
-  expect(of({ completionTime: AT, conditions: [condition] })).toMatchObject({ reason: event, note: `${reason}: why` });
-  expect(of({ conditions: [{ ...condition, status: 'False' }] })).toBeNull();
+  expect(ofOperation({ completionTime: AT, conditions: [condition] })).toMatchObject({
+    reason: event,
+    note: `${reason}: why`,
+  });
+  expect(ofOperation({ conditions: [{ ...condition, status: 'False' }] })).toBeNull();
 });

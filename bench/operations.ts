@@ -18,7 +18,7 @@ import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient, type PatchType } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/objects/vm-owner.ts';
-import { operationRunIdOf } from '../workflows/lib/messages.ts';
+import { operationIdOf } from '../workflows/lib/messages.ts';
 import { CONNECTIONS, cpuOf, each, formatRequests, freePort, median, memoryOf, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
@@ -147,7 +147,7 @@ async function begin({ kube, temporal }: Bench, from: Value, to: Value): Promise
   const startedAt = performance.now();
   const made = await kube.create<StoredOperation>(ClusterVirtualMachineOperations, operationOf(undefined, spec));
   const { name, uid } = made.metadata;
-  const handle = temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', name, uid }));
+  const handle = temporal.client.workflow.getHandle(operationIdOf({ cluster: 'default', name, uid }));
   return { operation: made, handle, startedAt };
 }
 

@@ -264,9 +264,6 @@ test('a worker looks whether the API server keeps what it writes', () => {
   expect(found.toSorted()).toEqual(Object.keys(UNLOOKED));
 });
 
-/** Loops of workflows that don't hand over, since their turns are few, and why these are. */
-const FEW_TURNS = { 'workflows/runs/run.ts: while (found === null': 'one for each pause or abort by a user' };
-
 /** Returns what each loop without an upper limit repeats; one of a single statement up to its end. */
 function* endlessLoops(text: string): Generator<string> {
   for (const { index } of text.matchAll(/\bwhile \(|\bfor \([^;)]*;[^;<>]*;/g)) {
@@ -283,9 +280,7 @@ test('each loop of a workflow that may go on for ever hands over to a new run', 
   const found = sources()
     .filter((source) => source.startsWith('workflows/'))
     .flatMap((source) => [...endlessLoops(textOf(source))].map((loop) => [source, loop] as const));
-  expect(found.length).toBeGreaterThan(5);
-  const endless = found
-    .filter(([, loop]) => /\bawait\b/.test(loop) && !/continueAsNew/i.test(loop))
-    .map(([source, loop]) => `${source}: ${loop.slice(0, 'while (found === null'.length)}`);
-  expect(endless).toEqual(Object.keys(FEW_TURNS));
+  expect(found.length).toBeGreaterThan(4);
+  const endless = found.filter(([, loop]) => /\bawait\b/.test(loop) && !/continueAsNew/i.test(loop));
+  expect(endless).toEqual([]);
 });

@@ -8,6 +8,7 @@ import type { OnPlanned } from '../activities/lib/planned.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createOperationActivities } from '../activities/operations/operations.ts';
+import { StatusReports } from '../activities/operations/status-reports.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
@@ -18,10 +19,11 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createScheduleActivities } from '../activities/schedules/schedules.ts';
 import { createWatchActivities, type WatchActivityOptions } from '../activities/watch/watch.ts';
+import type { OperationRef } from '../decisions/operations/ref.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { operationIdOf } from '../workflows/lib/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { runControl } from './operations/run-control.ts';
 import { childSignals, signalsOf } from './watch/workflow-signals.ts';
 
 interface ActivitiesOptions {
@@ -48,13 +50,12 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
-  const runs = runControl(config.cluster);
-  const { followOperation, ...operations } = createOperationActivities({ ...common, runs });
-  const { changePower, ...power } = createPowerActivities({ ...common, runs, chosenUids: new ChosenUids() });
+  const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: config.cluster, ...ref });
+  const ofOperations = { ...common, workflowIdOf, reports: new StatusReports({ client: ended, workflowIdOf }) };
+  const { changePower, ...power } = createPowerActivities({ ...ofOperations, chosenUids: new ChosenUids() });
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { followTransition, ...machineTypes } = createMachineTypeActivities({
-    ...common,
-    runs,
+    ...ofOperations,
     patchConcurrency: config.connections,
     onLook: metrics.machineTypes.look,
     onPatched: (count) => metrics.machineTypesPatched.inc(count),
@@ -71,7 +72,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createCheckActivities({ client: ended, addresses: config.checkAddresses, runQuery: queryPrometheus }),
       ...createEvacuationActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
-      ...operations,
+      ...createOperationActivities(ofOperations),
       ...createScheduleActivities(common),
       ...machineTypes,
       ...power,
@@ -81,7 +82,6 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createAwaitRemovalActivities(common),
       changePower,
       followTransition,
-      followOperation,
     }),
     watching: withWaitFailures(
       createWatchActivities({

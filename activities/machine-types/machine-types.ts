@@ -6,9 +6,9 @@ import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
-import { Authority } from '../operations/authority.ts';
+import { Authority, type WorkflowIdOf } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
-import type { RunControl } from '../operations/run-control.ts';
+import { PREFLIGHT, type StatusReports } from '../operations/status-reports.ts';
 import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
 import { TransitionContexts, type TransitionContext, type TransitionRequest } from './context.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
@@ -38,7 +38,8 @@ interface PatchedVms {
 
 interface MachineTypeActivityOptions extends ActivityOptions {
   claims: DisruptionClaims;
-  runs: Pick<RunControl, 'runId'>;
+  workflowIdOf: WorkflowIdOf;
+  reports: StatusReports;
   /** The same as `concurrency`, for short patches that nothing waits for. */
   patchConcurrency: number;
   /** Aborted when the worker is asked to shut down. */
@@ -50,7 +51,7 @@ interface MachineTypeActivityOptions extends ActivityOptions {
 }
 
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
-  const { client, cache, concurrency, patchConcurrency, onPatched, onRestarted } = options;
+  const { client, cache, concurrency, patchConcurrency, reports, onPatched, onRestarted } = options;
   const contexts = new TransitionContexts(cache);
   const { others } = contexts;
   const contextAt = async (request: TransitionRequest, isFresh = false): Promise<TransitionContext> => {
@@ -62,8 +63,12 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
 
   return {
     /** Says what would become of VMs, and what stands in the way, before anything is written. */
-    preflightTransition: async (request: TransitionRequest): Promise<Preflight> =>
-      preflight({ client, cache }, await contextAt(request, true)),
+    preflightTransition: (request: TransitionRequest): Promise<Preflight> =>
+      reports.watching(request.operation, PREFLIGHT, async () => {
+        const context = await contextAt(request, true);
+        const isOver = context.authority.whyOver() !== null;
+        return isOver ? { results: [], maxRestarts: 1, minVersions: {} } : preflight({ client, cache }, context);
+      }),
 
     /**
      * Restarts VMs of the transition one by one, each as the limits allow it and only if it still needs that, and
@@ -71,42 +76,52 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      * to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     followTransition: (request: FollowTransitionRequest): Promise<FollowedTransition> =>
-      withGracefulCancel(async (cancelRequested) => {
-        const context = await contextAt(request);
-        const reached = cache.versionsOf('pools', 'vms', 'vmis');
-        const operationVersion = refuseRestored(request, context.authority, reached);
-        const method = new TransitionMethod({ ...options, contexts, context, request });
-        const pace = { idleMs: Infinity, idledMs: 0, reportMs: request.reportMs };
-        const { changes, plan } = await method.carryOut({ ...options, ...pace, cancelRequested }, operationVersion);
-        onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
-        const { whyOver } = context.authority;
-        return { ...changes, ...pick(plan, REPORTED), settled: [...changes.settled, ...plan.failures], whyOver };
-      }),
+      reports.watching(request.operation, 'the restart of VMs, or a look at them', () =>
+        withGracefulCancel(async (cancelRequested) => {
+          const context = await contextAt(request);
+          const { authority } = context;
+          const reached = cache.versionsOf('pools', 'vms', 'vmis');
+          const operationVersion = refuseRestored(request, authority, reached);
+          return reports.during(request.operation, authority, async (tell) => {
+            const method = new TransitionMethod({ ...options, contexts, context, request, tell });
+            const pace = { idleMs: Infinity, idledMs: 0, reportMs: request.reportMs };
+            const { changes, plan } = await method.carryOut({ ...options, ...pace, cancelRequested }, operationVersion);
+            onRestarted?.(changes.settled.filter(({ end }) => end === 'Restarted').length);
+            return { ...changes, ...pick(plan, REPORTED), settled: [...changes.settled, ...plan.failures] };
+          });
+        }),
+      ),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
-    checkMachineTypes: async (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
-      checkTypes({ client, cache }, await contextAt(request), request.wanted),
+    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
+      reports.watching(request.operation, 'a dry run', async () =>
+        checkTypes({ client, cache }, await contextAt(request), request.wanted),
+      ),
 
     /**
      * Changes the types of VMs, or marks VMs if only their VMI has the old type. Safe to run again at any point.
      */
-    patchMachineTypes: async (request: PatchRequest): Promise<PatchedVms> => {
-      const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
-      const patch = (vm: string) => patcher.execute(vm);
-      const outcomes = await forEachConcurrently(request.vms, patch, concurrency, patchConcurrency);
-      onPatched?.(patcher.patched);
-      const { patched, changes, minVersions } = patcher;
-      return { patched, outcomes, changes, minVersions };
-    },
+    patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
+      reports.watching(request.operation, 'the change of machine types', async () => {
+        const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
+        const patch = (vm: string) => patcher.execute(vm);
+        const outcomes = await forEachConcurrently(request.vms, patch, concurrency, patchConcurrency);
+        onPatched?.(patcher.patched);
+        const { patched, changes, minVersions } = patcher;
+        return { patched, outcomes, changes, minVersions };
+      }),
 
-    patchPoolTemplates: async (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      patchPoolTemplates(client, cache, await contextAt(request), request.pools),
+    patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
+      reports.watching(request.operation, 'the change of pools', async () =>
+        patchPoolTemplates(client, cache, await contextAt(request), request.pools),
+      ),
 
     /** Clears the marks of the transition, also once its operation is over or deleted. */
-    clearTransitionLabels: async (request: ClearLabelsRequest): Promise<ClearedLabels> => {
-      await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
-      return clearTransitionLabels({ client, cache, others, concurrency }, request);
-    },
+    clearTransitionLabels: (request: ClearLabelsRequest): Promise<ClearedLabels> =>
+      reports.watching(request.operation, 'the removal of labels', async () => {
+        await Authority.verify(options, { operation: request.operation, action: 'MachineType', isFresh: false });
+        return clearTransitionLabels({ client, cache, others, concurrency }, request);
+      }),
   };
 }
 

@@ -1,39 +1,40 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
 import {
   MAX_TO_CHANGE,
   planTransition,
   verificationOf,
   type TransitionPlan,
 } from '../../decisions/machine-types/plan.ts';
-import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import {
+  addOutcome,
+  isAtWork,
+  isFullOf,
+  mayFail,
+  TALLIED,
+  transitionProgress,
+  type TransitionTally,
+} from '../../decisions/machine-types/transition-tally.ts';
+import type { TransitionCounts, TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { PowerOutcome, Verification } from '../../decisions/power/outcome.ts';
-import { isTripped } from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
-import type { WaveStop } from '../disruption/method.ts';
 import type { RunChanges, RunRequest } from '../power/request.ts';
-import { failedOf, RunMethod, type RunLook } from '../power/run-method.ts';
+import { RunMethod, type RunLook, type RunMethodOptions } from '../power/run-method.ts';
 import type { VmPowerOptions } from '../power/vm-power.ts';
 import type { TransitionContext, TransitionContexts, TransitionRequest } from './context.ts';
 
 /** The least time between two turns of a transition, in milliseconds, unless there is enough for a whole one. */
 const TURN_MS = 500;
 
-export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
+export interface FollowTransitionRequest extends TransitionRequest, RunRequest, TransitionTally {
   /** What there was when the operation was made. */
   asOf: ResourceVersions;
-  failed: NotRetried[];
-  maxRestarts: number;
-  /** How many more VMs may fail in their restarts. */
-  mayFail: number;
-  /** Whether no more VMs are to be changed or restarted. */
-  isEnding: boolean;
   /** How many calls have told what they did. */
   turn: number;
 }
@@ -41,12 +42,10 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest {
 /** What of a plan is told: what the transition has come to, and what else is to be done now. */
 export const REPORTED = ['patch', 'pools', 'check', 'unlabel', 'counts', 'skipped', 'full'] as const;
 
-export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof REPORTED)[number]> {
-  /** Why nothing further is done; null if the run continues. */
-  whyOver: string | null;
-}
+export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof REPORTED)[number]> {}
 
-interface TransitionMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims'> {
+interface TransitionMethodOptions
+  extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims'>, Pick<RunMethodOptions, 'tell'> {
   request: FollowTransitionRequest;
   contexts: TransitionContexts;
   context: TransitionContext;
@@ -58,8 +57,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #in: TransitionMethodOptions;
   readonly #atOnce: number;
   #context: TransitionContext;
-  #failed: NotRetried[] = [];
-  #isEnding: boolean;
+  readonly #tally: TransitionTally;
+  #isEnding = false;
   #isFirst = true;
   /** Whether the caches are known to be at least as new as the operation. */
   #hasSeenAll = false;
@@ -82,7 +81,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     this.#in = options;
     this.#atOnce = atOnce;
     this.#context = options.context;
-    this.#isEnding = options.request.isEnding;
+    this.#tally = structuredClone(pick(options.request, TALLIED));
   }
 
   protected isAbout({ change }: Changed): boolean {
@@ -94,18 +93,26 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return super.concerns(change) || (change.kind === 'operation' && this.#context.concerns(change));
   }
 
-  stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
-    const { isEnding, mayFail } = this.#in.request;
-    const { authority } = this.#context;
-    const failed = failedOf(outcomes);
-    this.#failed = failed.map(({ vm, uid, wasDown }) => {
-      return { vm, ...(uid !== undefined && { uid }), wasAvailable: wasDown !== true };
-    });
+  protected keep(outcome: PowerOutcome): void {
+    addOutcome(this.#tally, outcome);
+  }
+
+  /** While it is paused, it still follows what owners do. */
+  protected whyStopped(held: RunChanges['held']): string | null {
+    const { failed } = this.#tally;
     this.#isEnding =
-      isEnding ||
-      authority.whyOver !== null ||
-      isTripped(failed, Math.min(mayFail, this.#context.rules.transition.maxFailures));
-    return this.#isEnding ? { stop: 'stopped', message: 'no further VM may be touched' } : null;
+      held?.isOver === true || isFullOf(failed) || mayFail(this.#tally, this.#context.rules.transition) < 0;
+    return this.#isEnding ? 'no further VM may be touched' : null;
+  }
+
+  protected progress({ counts, skipped, full }: TransitionPlan): TransitionProgress {
+    const inProgress = [...this.acting];
+    const now = { counts, skipped, full, inProgress, paused: null, aborted: null };
+    return transitionProgress(this.#tally, {
+      ...now,
+      phase: isAtWork(now) ? 'Changing' : 'Waiting',
+      transition: this.#context.rules.transition,
+    });
   }
 
   protected async plan(look: RunLook): Promise<TransitionPlan> {
@@ -123,9 +130,9 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     this.#context = await contexts.of(request, authority);
     const plan = planTransition(this.#context.needs, {
       inProgress: this.acting,
-      failed: [...request.failed, ...this.#failed],
+      failed: this.#tally.failed,
       maxRestarts: this.#atOnce,
-      mayStart: mayStart && request.mayStart,
+      mayStart,
       isEnding: this.#isEnding,
       isEligible: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,

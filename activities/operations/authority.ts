@@ -3,19 +3,20 @@ import type { OperationAction } from '../../api/operations/operation.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import { whyClosed, windowAt } from '../../decisions/lib/maintenance-windows.ts';
 import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
-import { DELETED } from '../../decisions/operations/steer.ts';
-import { whyHeld, whyRefused } from '../../decisions/operations/why-refused.ts';
+import { whyHeld, whyOver, whyRefused } from '../../decisions/operations/why-refused.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { isChangeByPeople, liveOperation } from './live-operation.ts';
-import type { RunControl } from './run-control.ts';
+
+/** Returns the id of the workflow of an operation. */
+export type WorkflowIdOf = (ref: OperationRef) => string;
 
 interface AuthorityOptions {
   client: KubeClient;
   cache: Pick<ClusterCache, 'operations'>;
-  runs: Pick<RunControl, 'runId'>;
+  workflowIdOf: WorkflowIdOf;
 }
 
 /** Of a run, as one of its activities was told. */
@@ -43,30 +44,27 @@ export class Authority {
   }
 
   /**
-   * Reads the operation, once. Throws a `Refused` if the run has nothing to do for it, or is another than its own: each
-   * run counts failures and VMs in progress, so that several would each take what one may. If the run has acted before,
-   * it is left to follow what it has begun.
+   * Reads the operation, once. Throws a `Refused` if the workflow has nothing to do for it, or is not the operation's.
+   * If the workflow has acted before, it is left to follow what it has begun.
    */
-  static async verify({ client, cache, runs }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
+  static async verify({ client, cache, workflowIdOf }: AuthorityOptions, claimed: Claimed): Promise<Authority> {
     const { operation: ref, action, isFresh } = claimed;
-    if (isRef(ref) && Context.current().info.workflowExecution?.workflowId !== runs.runId(ref))
-      throw refused(`this is not the run of the ${asText(ref)}, whose workflow is ${runs.runId(ref)}`);
-    const operation = isRef(ref) ? await liveOperation(client, ref) : undefined;
-    if (operation === undefined && (isFresh || !isRef(ref))) throw refused(`there is no ${asText(ref)}`);
+    requireOwnWorkflow(workflowIdOf, ref);
+    const operation = await liveOperation(client, ref);
+    if (operation === undefined && isFresh) throw refused(`there is no ${asText(ref)}`);
     const message = operation === undefined ? null : whyRefused(operation, action);
     if (message !== null && isFresh) throw refused(`the ${asText(ref)} ${message}`);
     return new Authority(cache, claimed, operation);
   }
 
-  /** Why the run has nothing left to do but to follow what it has begun; null if it continues. */
-  get whyOver(): string | null {
-    if (this.operation === undefined) return DELETED;
-    return this.operation.status?.completionTime === undefined ? null : 'the operation has ended';
+  /** Why the run only follows what it has begun, by what this worker knows; null if it continues. */
+  whyOver(): string | null {
+    return whyOver(this.current, this.#claimed.action);
   }
 
   /** Why nothing may be begun now, by what this worker knows; null if it may be. */
   whyHeld(): string | null {
-    return whyHeld(this.#current(), this.#claimed.action);
+    return whyHeld(this.current, this.#claimed.action);
   }
 
   /** The windows in which work on VMs may start; none if that may be at any time. */
@@ -86,8 +84,8 @@ export class Authority {
     return change.kind === 'operation' && isChangeByPeople(change, this.#claimed.operation);
   }
 
-  /** Undefined if it is deleted. */
-  #current(): StoredOperation | undefined {
+  /** As this worker knows it now; undefined if it is deleted. */
+  get current(): StoredOperation | undefined {
     const known = this.operation;
     if (known === undefined) return undefined;
     const { operations } = this.#cache;
@@ -95,14 +93,24 @@ export class Authority {
   }
 }
 
-/** The caller who starts a run may have left it out. */
+/**
+ * Throws a `Refused` if the activity is called by another workflow than that of the operation: each counts failures and
+ * VMs in progress, so that several would each take what one may.
+ */
+export function requireOwnWorkflow(workflowIdOf: WorkflowIdOf, ref: OperationRef): void {
+  if (!isRef(ref)) throw refused(`there is no ${asText(ref)}`);
+  if (Context.current().info.workflowExecution?.workflowId !== workflowIdOf(ref))
+    throw refused(`this is not the workflow of the ${asText(ref)}, which is ${workflowIdOf(ref)}`);
+}
+
+/** The caller who starts a workflow may have left it out. */
 const isRef = (ref: Partial<OperationRef> | null | undefined): ref is OperationRef =>
   [ref?.namespace ?? '-', ref?.name, ref?.uid].every((part) => typeof part === 'string' && part !== '');
 
 const asText = (ref: OperationRef): string =>
   isRef(ref)
     ? `${operationResource(ref).kind} ${operationName(ref)} with the UID ${ref.uid}`
-    : 'VirtualMachineOperation that the run names';
+    : 'VirtualMachineOperation that the workflow names';
 
 /** A failure that ends the run. `why`: a sentence without a full stop. */
 export const runRefused = (message: string): ApplicationFailure => ApplicationFailure.nonRetryable(message, 'Refused');

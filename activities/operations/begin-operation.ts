@@ -6,21 +6,22 @@ import type { Within } from '../../decisions/machine-types/transition.ts';
 import { chooseVms, missingOf } from '../../decisions/operations/choose.ts';
 import { lifetimeEndsAt, isRestored } from '../../decisions/operations/lifetime.ts';
 import { limitsOf } from '../../decisions/operations/limits.ts';
+import { newProgress } from '../../decisions/operations/new-progress.ts';
 import { operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { PowerRunInput, RunInput } from '../../decisions/operations/run-input.ts';
 import type { OperationScope } from '../../decisions/operations/scope.ts';
-import type { ObservedRun } from '../../decisions/operations/status.ts';
-import { whyAborted } from '../../decisions/operations/steer.ts';
+import { failuresIn, type ObservedRun } from '../../decisions/operations/status.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
-import { whyNeverOpen } from '../../decisions/operations/why-refused.ts';
+import { whyAborted, whyNeverOpen } from '../../decisions/operations/why-refused.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/payload-bytes.ts';
+import type { FailedVm } from '../../decisions/runs/progress.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { parseWanted } from '../changes/parse-wanted.ts';
+import { requireOwnWorkflow, type WorkflowIdOf } from './authority.ts';
 import { liveOperation } from './live-operation.ts';
-import type { RunControl } from './run-control.ts';
 import { includedIn, scopeOf } from './scope.ts';
 import { writeOperationStatus } from './write-status.ts';
 
@@ -32,49 +33,51 @@ export type Beginning =
   | { is: 'over'; deleteAt: number | null }
   /** It is not to begin yet. */
   | { is: 'paused' }
-  /** `input`: of the run that is to be started; null if there is one. */
-  | { is: 'run'; input: RunInput | null };
+  /** It is to be carried out by this. `failed`: VMs that have failed before it begins anew. */
+  | { is: 'run'; input: RunInput; failed: FailedVm[] };
 
 export interface OperationActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  runs: RunControl;
-  /** Aborted when the worker is asked to shut down. */
-  stopping: AbortSignal;
+  workflowIdOf: WorkflowIdOf;
 }
 
 /** Most VMs of one run. */
 const MAX_VMS = 10_000;
 
 /**
- * Looks at the operation, and says what is to be done. Chooses its VMs if it is to begin, and notes that in the object.
- * Safe to run again at any point: a run that was started is not started again.
+ * Looks at the operation, and says what is to be done. Chooses its VMs if it is to begin, also anew, and notes that in
+ * the object. Safe to run again at any point.
  */
-export async function begin({ client, cache, runs }: OperationActivityOptions, ref: OperationRef): Promise<Beginning> {
-  const workflowId = runs.workflowId(ref);
+export async function begin(
+  { client, cache, workflowIdOf }: OperationActivityOptions,
+  ref: OperationRef,
+): Promise<Beginning> {
+  requireOwnWorkflow(workflowIdOf, ref);
+  const workflowId = workflowIdOf(ref);
   const operation = await liveOperation(client, ref);
   if (operation === undefined || cache.isDelegated(ref.namespace ?? '')) return { is: 'missing' };
   if (operation.status?.completionTime !== undefined) return over(operation);
-  const write = (known: StoredOperation, end: ObservedRun['end']) =>
-    writeOperationStatus(client, ref, known, { progress: null, end, workflowId });
+  const write = (known: StoredOperation, end: ObservedRun['end'], progress: ObservedRun['progress'] = null) =>
+    writeOperationStatus(client, ref, known, { progress, end, workflowId });
   const finish = async (known: StoredOperation, end: NonNullable<ObservedRun['end']>): Promise<Beginning> => {
     const written = await write(known, end);
     return written === undefined ? { is: 'missing' } : over(written);
   };
-  if ((await runs.state(ref)).is !== 'missing') return { is: 'run', input: null };
   const end = endBeforeStart(operation);
   if (end !== null) return finish(operation, end);
   // With caches from before a restore, it would choose VMs that no longer exist.
   const [recorded] = await Promise.all([recordUid(client, operation), cache.noticeRestore()]);
-  if (operation.spec.paused === true) {
+  if (operation.spec.paused === true && whyAborted(operation) === null) {
     await write(recorded, null);
     return { is: 'paused' };
   }
   await cache.catchUp(neededFor(operation), true);
   const input = choose(cache, operation);
   if ('end' in input) return finish(recorded, input.end);
-  await write(recorded, null);
-  return { is: 'run', input };
+  const failed = input.action === 'MachineType' ? [] : failuresIn(operation);
+  await write(recorded, null, newProgress(input, failed, new Date().toISOString()));
+  return { is: 'run', input, failed };
 }
 
 /** What the caches must have seen before VMs are chosen, or what is named can be missing. */
@@ -88,12 +91,16 @@ function neededFor(operation: StoredOperation): ResourceVersions {
 
 const over = (operation: StoredOperation): Beginning => ({ is: 'over', deleteAt: lifetimeEndsAt(operation) });
 
-/** Returns how an operation ends that has not begun, and is not to; null if it is to begin. */
+/**
+ * Returns how an operation ends that has not begun, and is not to; null if it is to begin. What has begun before ends
+ * once its VMs in progress are done.
+ */
 function endBeforeStart(operation: StoredOperation): ObservedRun['end'] {
   if (isRestored(operation)) {
     const message = 'it was made from a copy of an operation that had begun, and is not carried out: make a new one';
     return { reason: 'Restored', message };
   }
+  if (operation.status?.startTime !== undefined) return null;
   const aborted = whyAborted(operation);
   if (aborted !== null) return { reason: 'Aborted', message: `no VM was touched: ${aborted}` };
   const fault = whyNeverOpen(operation);

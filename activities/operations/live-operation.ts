@@ -4,7 +4,6 @@ import { operationResource, type OperationRef } from '../../decisions/operations
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 
 /** Returns the object as the API server has it; undefined if it is deleted, or another has taken its name. */
@@ -27,13 +26,4 @@ export function isChangeByPeople(
 ): boolean {
   if ((after ?? before)!.metadata.uid !== uid && before?.metadata.uid !== uid) return false;
   return before?.metadata.generation !== after?.metadata.generation || before?.metadata.uid !== after?.metadata.uid;
-}
-
-/** Returns it from this worker's cache, which may not know it yet: only the API server can tell that it is deleted. */
-export async function knownOperation(
-  client: KubeClient,
-  cache: Pick<ClusterCache, 'operations'>,
-  ref: OperationRef,
-): Promise<StoredOperation | undefined> {
-  return cache.operations.get(ref) ?? liveOperation(client, ref);
 }

@@ -1,9 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
-
-/** UIDs of VMIs, or of VMs, by namespace and VM name: compact, since one input holds thousands of them. */
-export type ChosenByNamespace = Record<string, Record<string, string>>;
+import type { PowerRunInput } from '../../decisions/operations/run-input.ts';
 
 const RUNS_KEPT = 8;
 
@@ -43,9 +41,9 @@ async function read({ workflowService, options }: Client, workflowId: string, ru
   const payloads = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads;
   let decoded = payloads ?? [];
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
-  const { chosen } = payloadConverter.fromPayload<{ chosen: ChosenByNamespace }>(decoded[0]!);
+  const { input } = payloadConverter.fromPayload<{ input: PowerRunInput }>(decoded[1]!);
   const uids = new Map<string, string>();
-  for (const [namespace, byName] of Object.entries(chosen))
+  for (const [namespace, byName] of Object.entries(input.chosen))
     for (const [name, uid] of Object.entries(byName)) uids.set(`${namespace}/${name}`, uid);
   return uids;
 }

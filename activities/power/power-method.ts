@@ -1,19 +1,29 @@
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import type { RunLimits } from '../../decisions/operations/limits.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
-import { isTripped } from '../../decisions/power/progress.ts';
+import {
+  addOutcome,
+  endedIn,
+  isTripped,
+  powerProgress,
+  TALLIED,
+  type PowerProgress,
+  type PowerTally,
+} from '../../decisions/power/progress.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Change } from '../changes/vm-changer.ts';
-import type { WaveStop } from '../disruption/method.ts';
 import type { Authority } from '../operations/authority.ts';
 import { limitsOver, whyExcludedBy } from './excluded-vms.ts';
-import type { ChangePowerRequest } from './request.ts';
-import { failedOf, RunMethod, type RunLook } from './run-method.ts';
+import type { ChangePowerRequest, RunChanges } from './request.ts';
+import { RunMethod, type RunLook, type RunMethodOptions } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';
 
-interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims' | 'note'> {
+interface PowerMethodOptions
+  extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims' | 'note'>, Pick<RunMethodOptions, 'tell'> {
   request: ChangePowerRequest;
   authority: Authority;
   /** What `Patch` does. */
@@ -25,6 +35,7 @@ interface PowerMethodOptions extends Pick<VmPowerOptions, 'client' | 'cache' | '
 export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
+  readonly #tally: PowerTally;
   readonly #namespaces: ReadonlySet<string>;
   /** Why a VM is not to be touched, ever; null if the operation is about it. */
   readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
@@ -35,6 +46,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     super({ ...options, ...limits, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
+    this.#tally = structuredClone(pick(request, TALLIED));
     this.#namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
     this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
@@ -44,10 +56,19 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     return this.#limits.deadlineMs;
   }
 
-  stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
-    const { mayStart, failures } = this.#in.request;
-    if (mayStart && !isTripped(failedOf(outcomes), this.#limits.maxFailures - failures)) return null;
-    return { stop: 'stopped', message: mayStart ? 'too many have failed' : 'no further VM may be touched' };
+  protected keep(outcome: PowerOutcome): void {
+    addOutcome(this.#tally, this.#in.request.action, outcome);
+  }
+
+  protected whyStopped(held: RunChanges['held']): string | null {
+    return held?.why ?? (isTripped(this.#tally.failed, this.#limits.maxFailures) ? 'too many have failed' : null);
+  }
+
+  protected progress({ open, skipped, full }: PowerPlan): PowerProgress {
+    const { request, chosen } = this.#in;
+    const now = { open, skipped, full, inProgress: [...this.acting], paused: null, aborted: null };
+    const phase = ACTION_LABELS[request.action].doing;
+    return powerProgress({ ...request, ...this.#limits }, chosen.size, this.#tally, { ...now, phase });
   }
 
   protected plan({ ended, mayStart, now }: RunLook): PowerPlan {
@@ -58,7 +79,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       snapshot: this.snapshot,
       counted: this.counted,
       inProgress: this.acting,
-      ended: new Set([...request.ended, ...ended]),
+      ended: new Set([...endedIn(this.#tally), ...ended]),
       whyNot: (vm) => this.power.whyRefused(vm, now),
       whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
@@ -79,7 +100,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   }
 
   protected *recorded(): Iterable<string> {
-    const ended = new Set(this.#in.request.ended);
+    const ended = new Set(endedIn(this.#tally));
     for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;
   }
 

@@ -1,11 +1,12 @@
 import { pick } from '../../decisions/lib/json.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
+import { endedIn } from '../../decisions/power/progress.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
-import { Authority } from '../operations/authority.ts';
+import { Authority, type WorkflowIdOf } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
-import type { RunControl } from '../operations/run-control.ts';
+import { PREFLIGHT, type StatusReports } from '../operations/status-reports.ts';
 import { changeOf } from './change-of.ts';
 import type { ChosenUids } from './chosen-uids.ts';
 import { PowerMethod } from './power-method.ts';
@@ -15,22 +16,34 @@ import type { ChangedPower, ChangePowerRequest } from './request.ts';
 export interface PowerActivityOptions extends ActivityOptions {
   claims: DisruptionClaims;
   chosenUids: ChosenUids;
-  runs: Pick<RunControl, 'runId'>;
+  workflowIdOf: WorkflowIdOf;
+  reports: StatusReports;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-export function createPowerActivities({ client, cache, claims, chosenUids, runs, ...options }: PowerActivityOptions) {
+export function createPowerActivities({
+  client,
+  cache,
+  claims,
+  chosenUids,
+  workflowIdOf,
+  reports,
+  ...options
+}: PowerActivityOptions) {
   return {
     /**
      * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure
      * if more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
      */
-    preflightPatch: async ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> => {
-      const authority = await Authority.verify({ client, cache, runs }, { operation, action: 'Patch', isFresh: true });
-      const chosen = await chosenUids.ofThisRun();
-      return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
-    },
+    preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
+      reports.watching(operation, PREFLIGHT, async () => {
+        const claimed = { operation, action: 'Patch', isFresh: true } as const;
+        const authority = await Authority.verify({ client, cache, workflowIdOf }, claimed);
+        if (authority.whyOver() !== null) return { tried: 0, untried: 0 };
+        const chosen = await chosenUids.ofThisRun();
+        return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
+      }),
 
     /**
      * Starts, stops, restarts, migrates or changes the chosen VMs, each as the limits allow it and only if it is still
@@ -38,20 +51,24 @@ export function createPowerActivities({ client, cache, claims, chosenUids, runs,
      * there is something to tell. Safe to run again at any point: what it has begun is noted on the VMs.
      */
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
-      withGracefulCancel(async (cancelRequested) => {
-        const { action, operation, requestedBy, reason, idledMs = 0, reportMs, ...has } = request;
-        const isFresh = has.mayStart && has.inProgress.length === 0 && has.ended.length === 0;
-        const authority = await Authority.verify({ client, cache, runs }, { operation, action, isFresh });
-        const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
-        const chosen = await chosenUids.ofThisRun();
-        const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
-        const change = changeOf(authority.operation);
-        const method = new PowerMethod({ client, cache, claims, request, authority, change, chosen, note });
-        const pace = { idleMs: method.deadlineMs, idledMs, reportMs };
-        const wave = { ...options, ...pace, cache, cancelRequested };
-        const { changes, plan, idledMs: now } = await method.carryOut(wave, operationVersion);
-        return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), idledMs: now };
-      }),
+      reports.watching(request.operation, 'the start, stop or restart of VMs', () =>
+        withGracefulCancel(async (cancelRequested) => {
+          const { action, operation, requestedBy, reason, idledMs = 0, reportMs, inProgress } = request;
+          const isFresh = inProgress.length === 0 && endedIn(request).length === 0;
+          const authority = await Authority.verify({ client, cache, workflowIdOf }, { operation, action, isFresh });
+          const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
+          const chosen = await chosenUids.ofThisRun();
+          const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
+          const change = changeOf(authority.operation);
+          return reports.during(operation, authority, async (tell) => {
+            const method = new PowerMethod({ client, cache, claims, request, authority, change, chosen, note, tell });
+            const pace = { idleMs: method.deadlineMs, idledMs, reportMs };
+            const wave = { ...options, ...pace, cache, cancelRequested };
+            const { changes, plan, idledMs: now } = await method.carryOut(wave, operationVersion);
+            return { ...changes, ...pick(plan, ['open', 'skipped', 'full']), idledMs: now };
+          });
+        }),
+      ),
   };
 }
 

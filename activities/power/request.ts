@@ -3,6 +3,7 @@ import type { SeenByRun } from '../../decisions/operations/restored.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import type { PowerPlan } from '../../decisions/power/plan.ts';
+import type { PowerTally } from '../../decisions/power/progress.ts';
 
 /** A VM that was acted on: by `namespace/name`, and since when, in milliseconds since the epoch. */
 export interface ActedOn {
@@ -14,8 +15,6 @@ export interface ActedOn {
 export interface RunRequest extends SeenByRun {
   /** VMs in progress, as an earlier call has returned them. */
   inProgress: ActedOn[];
-  /** Whether further VMs may be taken. */
-  mayStart: boolean;
   /** After how long news is told, in milliseconds. */
   reportMs: number;
   /** Digest of what the workflow says of the VMs; null if it says nothing yet. */
@@ -29,21 +28,19 @@ export interface RunChanges extends SeenByRun {
   inProgress: ActedOn[];
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
+  /** Why no further VM may be taken, and whether that is for good; null if VMs may be. */
+  held: { why: string; isOver: boolean } | null;
   digest: string;
 }
 
-export interface ChangePowerRequest extends RunRequest {
+export interface ChangePowerRequest extends RunRequest, PowerTally {
   /** The operation that the run is for: by its UID, the run is noted on the VMs. */
   operation: OperationRef;
   action: PowerAction;
   requestedBy: string;
   reason: string | null;
-  /** VMs that are not taken again, by `namespace/name`. */
-  ended: string[];
   /** How long a VM may take if the operation no longer exists, in milliseconds. */
   deadlineMs: number;
-  /** How many VMs have failed that count. */
-  failures: number;
   /** For how long no VM has been in progress, in milliseconds: after `deadlineMs`, the rest is left. */
   idledMs?: number;
 }

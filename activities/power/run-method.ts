@@ -1,6 +1,7 @@
 import { CountedVms } from '../../decisions/disruption-budget/counted-vms.ts';
 import { RunBudget, type Chosen, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import {
   deadlineOf,
   outcomeOf,
@@ -25,13 +26,15 @@ import type { RunChanges, RunRequest } from './request.ts';
 import { snapshotOfVms } from './snapshot-of-vms.ts';
 import { VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
-interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
+export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
   request: RunRequest;
   authority: Authority;
   /** How long a VM may take, in milliseconds. */
   deadlineMs: number;
   /** Of a restart, how many of the VMs that count may be not ready at once. */
   atOnce: number;
+  /** Called with how the operation stands, as each look finds it. */
+  tell: (progress: OperationProgress) => void;
 }
 
 /** What a look has found, in addition to VMs that are acted on, in progress, or have an outcome. */
@@ -53,9 +56,6 @@ export interface RunLook {
   now: number;
 }
 
-export const failedOf = (outcomes: readonly PowerOutcome[]): PowerOutcome[] =>
-  outcomes.filter(({ end }) => end === 'Failed');
-
 /** What a run that users have started does to VMs, and how it follows them, whatever it is that chooses them. */
 export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMethod<PowerVm, PowerOutcome, VmInProgress> {
   protected readonly snapshot: VmsSnapshot;
@@ -68,6 +68,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   #trouble: string | null = null;
   #found: { plan: Plan; digest: string } | undefined;
   #counted: CountedVms | undefined;
+  #held: RunChanges['held'] = null;
+  /** How many outcomes are kept. */
+  #kept = 0;
 
   constructor(options: RunMethodOptions) {
     this.#in = options;
@@ -77,7 +80,24 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     this.power = new VmPower({ ...options, whyNotAnyMore });
   }
 
-  abstract stop(outcomes: readonly PowerOutcome[]): WaveStop | null;
+  stop(outcomes: readonly PowerOutcome[]): WaveStop | null {
+    const { authority } = this.#in;
+    for (const outcome of outcomes.slice(this.#kept)) this.keep(outcome);
+    this.#kept = outcomes.length;
+    const why = authority.whyHeld();
+    this.#held = why === null ? null : { why, isOver: authority.whyOver() !== null };
+    const message = this.whyStopped(this.#held);
+    return message === null ? null : { stop: 'stopped', message };
+  }
+
+  /** Takes in what has become of a VM. */
+  protected abstract keep(outcome: PowerOutcome): void;
+
+  /** Why the run waits for no VM but for those in progress; null if it waits for others. */
+  protected abstract whyStopped(held: RunChanges['held']): string | null;
+
+  /** How the operation stands. */
+  protected abstract progress(plan: Plan): OperationProgress;
 
   protected abstract plan(look: RunLook): Plan | Promise<Plan>;
 
@@ -144,7 +164,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     const { outcomes: settled, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
     const { plan, digest } = this.#found!;
     const inProgress = begun.map(({ vm, since }) => ({ vm, since }));
-    return { changes: { settled, inProgress, isOver, digest, minVersions, operationVersion }, plan, idledMs };
+    const held = this.#held;
+    return { changes: { settled, inProgress, isOver, held, digest, minVersions, operationVersion }, plan, idledMs };
   }
 
   get known(): { begun: { item: PowerVm; begun: VmInProgress }[]; halfDone: PowerVm[] } {
@@ -168,12 +189,14 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   async turn({ busy, ended, mayStart }: WaveProgress, now: number): Promise<Turn<PowerVm>> {
     const unreported = this.#unreported((key) => busy.has(key) || ended.has(key));
     this.acting = new Set([...busy, ...unreported.map(({ name }) => name)]);
-    const blocked = this.#in.authority.whyHeld();
-    const plan = await this.plan({ ended, mayStart: mayStart && blocked === null, now });
-    const full = [...plan.full, ...[blocked, this.#trouble].filter((message) => message !== null)];
-    const digest = digestOf([this.reportOf(plan), plan.skipped, full]);
-    this.#found = { plan: { ...plan, full }, digest };
-    const { request } = this.#in;
+    const held = this.#held;
+    const found = await this.plan({ ended, mayStart: mayStart && held === null, now });
+    const full = [...found.full, ...[held?.why, this.#trouble].filter((message) => typeof message === 'string')];
+    const digest = digestOf([this.reportOf(found), found.skipped, full]);
+    const plan = { ...found, full };
+    this.#found = { plan, digest };
+    const { request, tell } = this.#in;
+    tell(this.progress(plan));
     const newsAt = digest === request.digest ? Infinity : this.beganAt + request.reportMs;
     return {
       next: [...unreported, ...plan.admitted.map((admitted) => this.#itemOf(admitted))],

@@ -26,11 +26,9 @@ export const OPERATION_REASONS = {
     TooManyVms: 'it matches more VMs than one operation may have',
     InvalidGlob: 'the glob of its machine type is malformed',
     InvalidPatch: 'no VM can be changed by its patch',
-    RunEnded: 'its workflow was ended in Temporal',
   },
   Paused: {
     PausedBySpec: 'by `spec.paused`',
-    PausedByUser: 'by a signal to its workflow',
     NotPaused: '',
   },
 } as const satisfies Record<string, Record<string, string>>;

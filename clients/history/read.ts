@@ -67,7 +67,7 @@ async function readRuns(
   isWanted: (key: string) => boolean,
 ): Promise<Act[]> {
   const query =
-    `DroverCluster = '${cluster}' AND (WorkflowType = 'powerVms' OR WorkflowType = 'machineTypeTransition')` +
+    `DroverCluster = '${cluster}' AND WorkflowType = 'operation'` +
     ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`;
   return (await readAll(session, query, options)).flatMap((act) => {
     const wanted = act.vms.filter(isWanted);

@@ -8,8 +8,8 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { printNote, plain, print, table, printData } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
-import { runIdOf } from '../operations/acts.ts';
-import { outlineOf, progressOf, stateOf } from '../operations/print-operations.ts';
+import { workflowIdOf } from '../operations/acts.ts';
+import { progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session, Work } from '../session/session.ts';
 import { readFleet, snapshotOf } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
@@ -19,7 +19,7 @@ import { findTransition, type FoundTransition } from './transitions.ts';
 export interface Report {
   /** Name of the operation. */
   id: string;
-  /** Null if the operation is deleted, or its workflow was ended from outside. */
+  /** Null if the operation is deleted. */
   phase: string | null;
   transition: Transition | null;
   items: ReportRow[];
@@ -40,18 +40,16 @@ export async function readReport(
   ]);
   const progress = operation === undefined ? null : progressOf(operation);
   const phase = operation === undefined ? null : stateOf(operation);
-  const isCutOff = phase === 'RunEnded';
-  const all = reportOf({ id: uid, ...found, progress, isCutOff, changed });
+  const all = reportOf({ id: uid, ...found, progress, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   const notes = [
-    ...(isCutOff ? [`${id}: ${outlineOf(operation!).end}`] : []),
     ...(operation === undefined ? [`${id} is deleted: what failed or was skipped is not known`] : []),
     ...(progress?.skipped ?? []).flatMap(({ message, count, vms }) =>
       count > vms.length ? [`${count - vms.length} more are skipped: ${message}`] : [],
     ),
   ];
   const transition = operation === undefined ? null : transitionOf(operation);
-  return { report: { id, phase: isCutOff ? null : phase, transition, items }, notes };
+  return { report: { id, phase, transition, items }, notes };
 }
 
 /** Prints what a transition has done to each VM, of the namespace of the command if it has one. */
@@ -76,7 +74,7 @@ export const printReport: Work<{ output?: 'json' | 'csv' }> = async (session, { 
  */
 async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
   if (operation === undefined || !(await session.knowsTemporal())) return [];
-  const acts = await actsOfWorkflow(session, await runIdOf(session, operation.metadata)).catch(() => []);
+  const acts = await actsOfWorkflow(session, await workflowIdOf(session, operation.metadata)).catch(() => []);
   return acts
     .filter(({ action, end }) => action === 'machine type' && end === 'Done')
     .flatMap(({ vms }) => vms.filter((vm) => !vm.startsWith('pool ')));

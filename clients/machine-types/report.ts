@@ -53,11 +53,6 @@ export interface ReportInput {
   pools: ReadonlyMap<string, TransitionRecord | null>;
   /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
-  /**
-   * A user ended the workflow in Temporal: nothing follows its VMs in progress or waits for VMs that still carry its
-   * mark.
-   */
-  isCutOff: boolean;
   /** All VMs that it has changed, by `namespace/name`, including deleted ones; empty if Temporal doesn't tell. */
   changed: readonly string[];
 }
@@ -69,10 +64,8 @@ type How = Pick<ReportRow, 'state' | 'message'>;
  * record of it and what its workflow reports.
  */
 export function reportOf(input: ReportInput): ReportRow[] {
-  const { vms, progress, isCutOff, changed } = input;
-  const reported = new Map(
-    progress === null ? [] : reportedRows(isCutOff ? { ...progress, inProgress: [] } : progress),
-  );
+  const { vms, progress, changed } = input;
+  const reported = new Map(progress === null ? [] : reportedRows(progress));
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const key = `${vm.namespace}/${vm.name}`;
@@ -103,11 +96,11 @@ function rowOf(vm: ReportedVm, input: ReportInput, reported: How | null): Report
 /** Returns what the VM, or else its pool, records of the transition, and what has become of that. */
 function recordedOf(
   vm: ReportedVm,
-  { id, pools, isCutOff }: ReportInput,
+  { id, pools }: ReportInput,
 ): { seen: How | null; from: string | null; to: string | null; vmiType: string | null } {
   if (vm.transition?.id === id) {
     const { from, to, vmiType } = vm.transition;
-    return { seen: stateOf(vm, vm.transition, isCutOff), from, to, vmiType };
+    return { seen: stateOf(vm, vm.transition), from, to, vmiType };
   }
   const { namespace, owner } = vm;
   const isOfPool = owner?.kind === VirtualMachinePools.kind;
@@ -153,17 +146,13 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, by, from }: Transit
   message: `operation ${by ?? id} has changed it since`,
 });
 
-function stateOf(
-  { machineType, transitionLabel, vmiType }: ReportedVm,
-  record: TransitionRecord,
-  isCutOff: boolean,
-): How {
+function stateOf({ machineType, transitionLabel, vmiType }: ReportedVm, record: TransitionRecord): How {
   if (machineType !== null && machineType !== record.to)
     return { state: 'ChangedSince', message: `its type is ${machineType} now` };
   if (!predatesChange(vmiType, record)) return { state: 'Done', message: null };
   return {
     state: 'Waiting',
-    message: `its VMI still has ${vmiType}${transitionLabel === record.id && !isCutOff ? '' : ', and nothing waits for its restart any more'}`,
+    message: `its VMI still has ${vmiType}${transitionLabel === record.id ? '' : ', and nothing waits for its restart any more'}`,
   };
 }
 

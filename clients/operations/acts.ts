@@ -1,6 +1,6 @@
 import type { Act } from '../../decisions/history/act.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import { operationRunIdOf } from '../../workflows/lib/messages.ts';
+import { operationIdOf } from '../../workflows/lib/messages.ts';
 import { printNote } from '../cli/print.ts';
 import { actsOfRunInCluster } from '../history/from-cluster.ts';
 import { actsOfWorkflow } from '../history/read.ts';
@@ -18,19 +18,19 @@ export async function actsOfOperation(
   operation: StoredOperation,
   warn: (sentence: string) => void = printNote,
 ): Promise<Act[]> {
-  const runId = await runIdOf(session, operation.metadata);
+  const workflowId = await workflowIdOf(session, operation.metadata);
   try {
-    return await actsOfWorkflow(session, runId);
+    return await actsOfWorkflow(session, workflowId);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
     warn(`${error.message}; this is what the VMs and Events on them show`);
-    return actsOfRunInCluster(await session.kube(), operation, runId);
+    return actsOfRunInCluster(await session.kube(), operation, workflowId);
   }
 }
 
 /** Returns the id of the workflow that carries the operation out. */
-export async function runIdOf(session: Session, metadata: StoredOperation['metadata']): Promise<string> {
+export async function workflowIdOf(session: Session, metadata: StoredOperation['metadata']): Promise<string> {
   const { namespace } = metadata;
   const cluster = namespace === undefined ? session.cluster : await workersIn(session, namespace);
-  return operationRunIdOf({ cluster, ...metadata });
+  return operationIdOf({ cluster, ...metadata });
 }

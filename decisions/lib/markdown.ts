@@ -7,6 +7,3 @@ const MARKUP = /[\\`*_[\]<>#|~]/g;
  */
 export const escapeMarkdown = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll(MARKUP, String.raw`\$&`);
-
-/** Formats text as inline code, in which only the backtick is special. */
-export const inlineCode = (text: string): string => (text.includes('`') ? escapeMarkdown(text) : `\`${text}\``);

@@ -152,12 +152,8 @@ const countedAs = (restartNow: boolean): [Exclude<keyof TransitionCounts, 'done'
 ];
 
 /** What a transition does to the machine types of its VMs, in a few words. */
-export function formatAim(
-  { scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>,
-  formatGlob = (glob: string): string => glob,
-): string {
-  const what =
-    scope.undoes === null ? `${formatGlob(scope.glob)} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
+export function formatAim({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>): string {
+  const what = scope.undoes === null ? `${scope.glob} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
   return `${what}, VMIs restarted by ${restartNow ? 'drover' : 'their owners'}`;
 }
 

@@ -111,5 +111,4 @@ function endOf(
   return { reason: 'Complete', message: said };
 }
 
-export const reason = (request: { reason: string | null }): string =>
-  request.reason === null ? '' : `: ${request.reason}`;
+const reason = (request: { reason: string | null }): string => (request.reason === null ? '' : `: ${request.reason}`);

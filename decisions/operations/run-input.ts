@@ -5,19 +5,23 @@ import type { RunLimits } from './limits.ts';
 import type { OperationRef } from './ref.ts';
 
 interface CommonInput {
+  /** What is acted for: the activities go by it, and by nothing that it does not say. */
   operation: OperationRef;
   requestedBy: string;
   reason: string | null;
 }
 
-/** What the run of an operation on chosen VMs is started with: see `PowerVmsInput`. */
+/** By what an operation starts, stops, restarts, migrates or changes VMs. */
 export interface PowerRunInput extends RunLimits, CommonInput {
   action: PowerAction;
-  /** UIDs of VMIs or VMs by namespace and VM name. */
+  /**
+   * UIDs of the VMIs to restart, or of the VMs to start or stop, by namespace and VM name: others of their names are
+   * left as they are. Compact, since one input holds thousands of them.
+   */
   chosen: Record<string, Record<string, string>>;
 }
 
-/** What the run of a change of machine types is started with: see `MachineTypeTransitionInput`. */
+/** By what an operation changes machine types. */
 export interface TransitionRunInput extends CommonInput {
   action: 'MachineType';
   transition: Transition;

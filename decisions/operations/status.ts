@@ -3,10 +3,12 @@ import type { OperationStatus } from '../../api/operations/operation.ts';
 import type { EndReason, OperationCondition, ProgressingReason } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { withTime } from '../owners/conditions.ts';
+import type { FailedVm } from '../runs/progress.ts';
 import type { StoredOperation } from '../views/stored-operation.ts';
-import { actionReport, reason, type OperationProgress } from './action-report.ts';
+import { actionReport, type OperationProgress } from './action-report.ts';
 import { OPERATION_LABELS } from './operation-labels.ts';
 import { whyAsked } from './spec-requester.ts';
+import { PAUSED } from './why-refused.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
@@ -14,8 +16,6 @@ const MESSAGE_LENGTH = 1_024;
 export interface ObservedRun {
   /** Null before the run has begun. */
   progress: OperationProgress | null;
-  /** What the worker keeps trying without success, a sentence each. */
-  troubles?: readonly string[];
   /** Null while it continues. */
   end: { reason: EndReason; message: string } | null;
   /** Of its workflow in Temporal. */
@@ -25,7 +25,7 @@ export interface ObservedRun {
 /** Returns the status that the operation should have. `now`: RFC 3339. */
 export function operationStatus(operation: StoredOperation, observed: ObservedRun, now: string): OperationStatus {
   const { metadata, spec, status } = operation;
-  const { progress, troubles = [], end, workflowId } = observed;
+  const { progress, end, workflowId } = observed;
   const startTime = status?.startTime ?? (progress === null ? undefined : now);
   return {
     observedGeneration: metadata.generation ?? 0,
@@ -33,7 +33,7 @@ export function operationStatus(operation: StoredOperation, observed: ObservedRu
     workflowId,
     ...(startTime === undefined ? {} : { startTime }),
     ...(end === null ? {} : { completionTime: status?.completionTime ?? now }),
-    ...(progress === null ? kept(status) : reported(progress, troubles, nameIn(operation))),
+    ...(progress === null ? kept(status) : reported(progress, nameIn(operation))),
     conditions: conditionsOf(operation, observed).map((condition) => ({
       ...withTime(operation, condition, now),
       observedGeneration: metadata.generation ?? 0,
@@ -41,7 +41,7 @@ export function operationStatus(operation: StoredOperation, observed: ObservedRu
   };
 }
 
-/** What an earlier run has reported, if it can no longer be asked. */
+/** What an earlier run has reported. */
 const kept = ({ vms, failures, waits, machineType }: OperationStatus = {}): Partial<OperationStatus> => ({
   ...(vms === undefined ? {} : { vms }),
   ...(failures === undefined ? {} : { failures }),
@@ -49,11 +49,7 @@ const kept = ({ vms, failures, waits, machineType }: OperationStatus = {}): Part
   ...(machineType === undefined ? {} : { machineType }),
 });
 
-function reported(
-  progress: OperationProgress,
-  troubles: readonly string[],
-  nameOf: (key: string) => string,
-): Partial<OperationStatus> {
+function reported(progress: OperationProgress, nameOf: (key: string) => string): Partial<OperationStatus> {
   const { failed, inProgress, skipped, full } = progress;
   const { vms, machineType } = actionReport(progress);
   const failures = failed.slice(-MAX_FAILURES_LISTED).map(({ vm, message, wasDown }) => ({
@@ -68,7 +64,7 @@ function reported(
       names: vms.slice(0, MAX_NAMES_LISTED).map(nameOf),
       ...(isExcluded ? { excluded: true as const } : {}),
     })),
-    ...[...full, ...troubles].map((message) => ({ message: message.slice(0, MESSAGE_LENGTH) })),
+    ...full.map((message) => ({ message: message.slice(0, MESSAGE_LENGTH) })),
   ];
   return {
     vms,
@@ -79,12 +75,32 @@ function reported(
   };
 }
 
+/** Returns which VMs have failed by the status, which names a hundred of them at most. */
+export const failuresIn = ({ metadata: { namespace }, status }: StoredOperation): FailedVm[] =>
+  (status?.failures ?? []).map(({ vm, message, wasDown }) => ({
+    vm: namespace === undefined ? vm : `${namespace}/${vm}`,
+    message,
+    ...(wasDown === true && { wasDown }),
+  }));
+
+/** Returns the status with what an activity keeps failing with, in place of what it has failed with before. */
+export function withTrouble(
+  { waits = [], ...status }: OperationStatus,
+  activity: string,
+  { times, message }: { times: number; message: string },
+): OperationStatus {
+  const before = `${activity} has failed `;
+  const trouble = `${before}${times} times, and is tried again: ${message}`.slice(0, MESSAGE_LENGTH);
+  const others = waits.filter((wait) => !wait.message.startsWith(before)).slice(0, MAX_WAITS_LISTED - 1);
+  return { ...status, waits: [...others, { message: trouble }] };
+}
+
 /** Returns what the status calls a VM, of which `key` is `namespace/name`, or a pool: `pool namespace/name`. */
 const nameIn = ({ metadata: { namespace } }: StoredOperation): ((key: string) => string) =>
   namespace === undefined ? (key) => key : (key) => key.replace(`${namespace}/`, '');
 
 function conditionsOf(operation: StoredOperation, { progress, end }: ObservedRun): OperationCondition[] {
-  const paused = pausedCondition(operation, progress);
+  const paused = pausedCondition(operation);
   if (end !== null) {
     const message = end.message.slice(0, MESSAGE_LENGTH);
     const { reason } = end;
@@ -123,22 +139,10 @@ function progressingReason(
   return progress === null ? OPERATION_LABELS[spec.action].doing : actionReport(progress).doing;
 }
 
-function pausedCondition(
-  { spec, metadata }: StoredOperation,
-  progress: OperationProgress | null,
-): OperationCondition & { status: Condition['status'] } {
-  if (spec.paused === true)
-    return {
-      type: 'Paused',
-      status: 'True',
-      reason: 'PausedBySpec',
-      message: whyAsked(metadata, 'spec.paused is true'),
-    };
-  const paused = progress?.paused ?? null;
-  if (paused !== null && paused.by !== BY_SPEC)
-    return { type: 'Paused', status: 'True', reason: 'PausedByUser', message: `by ${paused.by}${reason(paused)}` };
-  return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
-}
+const pausedCondition = ({ spec, metadata }: StoredOperation): OperationCondition & { status: Condition['status'] } =>
+  spec.paused === true
+    ? { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: whyAsked(metadata, PAUSED) }
+    : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 
 /** The requester named when a run is paused or aborted because its object says so. */
 export const BY_SPEC = 'its operation';

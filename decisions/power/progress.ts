@@ -1,7 +1,11 @@
+import { pick } from '../lib/json.ts';
+import { addFailure } from '../runs/failures.ts';
 import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatPace, formatVms } from '../runs/report.ts';
+import { withSkipped, type Skipped } from '../runs/skipped.ts';
 import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
 import { ACTION_LABELS, type PowerAction, type PowerDoing } from './action.ts';
+import type { PowerOutcome } from './outcome.ts';
 
 /**
  * `Checking`, `Refused`: a change is tried in dry runs, before the first write. `Failed`: VMs have failed; if they were
@@ -30,6 +34,59 @@ export interface PowerProgress extends RunProgress {
 }
 
 type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
+
+/** What has become of the VMs of a run: plain data. */
+export interface PowerTally extends Pick<PowerProgress, 'done' | 'failed' | 'needs'> {
+  /** VMs that are left as they are, or in part, for what was seen when their turn came. */
+  excluded: Skipped[];
+  /** VMs that a user has deleted, stopped or started while they were in progress, and others that are left. */
+  gone: string[];
+}
+
+export const TALLIED = ['done', 'failed', 'needs', 'excluded', 'gone'] as const satisfies (keyof PowerTally)[];
+
+/** `failed`: those of an earlier run of the operation. */
+export const newTally = (failed: FailedVm[] = []): PowerTally => ({
+  done: [],
+  failed: [...failed],
+  needs: {},
+  excluded: [],
+  gone: [],
+});
+
+/** VMs that are not taken again, by `namespace/name`. */
+export const endedIn = ({ done, gone, failed }: PowerTally): string[] => [
+  ...done,
+  ...gone,
+  ...failed.map(({ vm }) => vm),
+];
+
+/** Adds what has become of a VM. */
+export function addOutcome(tally: PowerTally, action: PowerAction, outcome: PowerOutcome): void {
+  const { vm, end, message = '', wasDown, need } = outcome;
+  const { done, gone, needs, failed } = tally;
+  const isDone = end === ACTION_LABELS[action].done;
+  if (isDone) done.push(vm);
+  if (isDone && need !== undefined) needs[need] = (needs[need] ?? 0) + 1;
+  if (end === 'Gone' || end === 'Left') gone.push(vm);
+  if (end === 'Left') tally.excluded = withSkipped(tally.excluded, vm, message);
+  if (end === 'Failed') addFailure(failed, { vm, message, ...(wasDown === true && { wasDown }) });
+}
+
+type InProgress = Pick<PowerProgress, 'phase' | 'open' | 'skipped' | 'full' | 'inProgress' | 'paused' | 'aborted'>;
+
+export const powerProgress = (
+  input: Pick<PowerProgress, 'action' | 'atOnce' | 'maxFailures' | 'requestedBy' | 'reason'>,
+  chosen: number,
+  tally: PowerTally,
+  now: InProgress,
+): PowerProgress => ({
+  ...pick(input, ['action', 'atOnce', 'maxFailures', 'requestedBy', 'reason']),
+  chosen,
+  ...pick(tally, ['done', 'failed', 'needs']),
+  ...now,
+  skipped: [...now.skipped, ...tally.excluded],
+});
 
 export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailures: number): boolean =>
   failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;

@@ -3,9 +3,12 @@ import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/labels-and
 import type { Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { field } from '../../decisions/lib/json.ts';
+import type { RunInput, TransitionRunInput } from '../../decisions/operations/run-input.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
+import type { CarriedRun } from '../../workflows/operations/operation.ts';
 import type { Call } from './world/model-client.ts';
+import type { Run } from './world/temporal/run.ts';
 
 export type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
 
@@ -56,3 +59,13 @@ export const lacksDisks = (pool: Pool | undefined): boolean =>
 /** The cores that the spec of a VM asks for. */
 export const coresOf = (vm: Stored | undefined): unknown =>
   field(vm?.['spec'], 'template', 'spec', 'domain', 'cpu', 'cores');
+
+/** What an operation does; undefined if the workflow is not one's that has begun. */
+export const inputOf = ({ type, args }: Pick<Run, 'type' | 'args'>): RunInput | undefined =>
+  type === 'operation' ? (args[1] as CarriedRun | undefined)?.input : undefined;
+
+/** What an operation does that changes machine types; undefined if the workflow is not one's. */
+export function transitionInputOf(run: Pick<Run, 'type' | 'args'>): TransitionRunInput | undefined {
+  const input = inputOf(run);
+  return input?.action === 'MachineType' ? input : undefined;
+}

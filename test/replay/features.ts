@@ -88,8 +88,8 @@ function* carriedIn({ workflowExecutionStartedEventAttributes: started }: Histor
   for (const payload of started.input?.payloads ?? []) {
     const value = decoded(payload);
     if (!isObject(value)) continue;
-    const { carried } = value as { carried?: unknown };
-    for (const [field, one] of Object.entries(isObject(carried) ? carried : value))
+    const { carried, state } = value as { carried?: unknown; state?: unknown };
+    for (const [field, one] of Object.entries([carried, state].find(isObject) ?? value))
       if (!saysNothing(one)) yield `carried ${field}`;
   }
 }

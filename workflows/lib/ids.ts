@@ -63,8 +63,5 @@ export interface OperationKey extends OperationRef {
 
 export const operationIdOf = ({ cluster, ...ref }: OperationKey): string =>
   idOf('operation', cluster, operationKey(ref));
-/** Of the workflow that acts on the VMs of the operation. */
-export const operationRunIdOf = ({ cluster, ...ref }: OperationKey): string =>
-  idOf('operation', cluster, operationKey(ref), 'run');
 /** Of the workflow of a schedule of operations. */
 export const scheduleIdOf = ({ cluster, ...ref }: OperationKey): string => idOf('schedule', cluster, operationKey(ref));

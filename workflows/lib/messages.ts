@@ -2,9 +2,7 @@ import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
-import type { PowerProgress } from '../../decisions/power/progress.ts';
 import {
   actRecord,
   requestPayload,
@@ -27,7 +25,6 @@ import { bareSignalOf, signalOf } from './signals.ts';
 export {
   healVmIdOf,
   operationIdOf,
-  operationRunIdOf,
   ownerIdOf,
   poolIdOf,
   poolOfChild,
@@ -53,14 +50,12 @@ export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
 export const record = signalOf<ActRecord>('record', actRecord);
 
 /**
- * To a pool's rollout, or a run: begins nothing more until `resume`; VMs in progress will finish. Users
- * may send it and `resume` from Temporal's Web UI, and scripts may.
+ * To a pool's rollout: begins nothing more until `resume`; VMs in progress will finish. Users may send it
+ * and `resume` from Temporal's Web UI, and scripts may.
  */
 export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);
 /** Ends a pause by `pause`. All else that users ask of a pool is an annotation of it, which Kubernetes has checked. */
 export const resume = bareSignalOf<RequestPayload>('resume', requestPayload);
-/** To a run: ends it where it is. */
-export const abort = bareSignalOf<RequestPayload>('abort', requestPayload);
 
 /** From a batch to its pool: the outcome for each of its VMs. */
 export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
@@ -108,9 +103,5 @@ export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
 
 export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
 
-/** Of the run of an operation, whatever it does. */
-export const operationProgress = defineQuery<OperationProgress>('progress');
-
-export const powerProgress = defineQuery<PowerProgress>('progress');
-
-export const transitionProgress = defineQuery<TransitionProgress>('progress');
+/** Null before the operation begins. */
+export const operationProgress = defineQuery<OperationProgress | null>('progress');

@@ -1,32 +1,28 @@
-import { TypedSearchAttributes, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   CancellationScope,
   condition,
   continueAsNew,
-  ParentClosePolicy,
   proxyActivities,
   setCurrentDetails,
-  startChild,
   workflowInfo,
-  WorkflowIdReusePolicy,
 } from '@temporalio/workflow';
 import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
-import { escapeMarkdown, inlineCode } from '../../decisions/lib/markdown.ts';
-import { summary } from '../../decisions/lib/summary.ts';
-import { formatAim } from '../../decisions/machine-types/transition.ts';
-import { OPERATION_LABELS } from '../../decisions/operations/operation-labels.ts';
-import { operationName, operationResource } from '../../decisions/operations/ref.ts';
+import type { EndReason } from '../../api/operations/reasons.ts';
+import type { Act } from '../../decisions/history/act.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { actionReport, type OperationProgress } from '../../decisions/operations/action-report.ts';
+import { operationName, operationResource, type OperationRef } from '../../decisions/operations/ref.ts';
 import type { RunInput } from '../../decisions/operations/run-input.ts';
-import { formatVms } from '../../decisions/runs/report.ts';
-import { changed, operationRunIdOf, type OperationKey } from '../lib/messages.ts';
-import { onSignal } from '../lib/on-signal.ts';
-import { waitingActivities } from '../lib/queues.ts';
-import { DroverCluster, DroverPhase } from '../lib/search-attributes.ts';
+import { bytesOfRecords } from '../../decisions/power/payload-bytes.ts';
+import { Journal } from '../history/journal.ts';
+import { changed, operationProgress, type OperationKey } from '../lib/messages.ts';
+import { onQuery, onSignal } from '../lib/on-signal.ts';
 import { unknownObject } from '../lib/unknown-object.ts';
-import type { machineTypeTransition } from '../machine-types/machine-type-transition.ts';
-import type { powerVms } from '../power/power-vms.ts';
+import { TransitionRun, type CarriedTransition } from '../machine-types/transition-run.ts';
+import { PowerRun, type CarriedPower } from '../power/power-run.ts';
+import type { Halt } from '../runs/run.ts';
 
-const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>({
+const { beginOperation, reportOperation, deleteOperation } = proxyActivities<OperationActivities>({
   startToCloseTimeout: '10m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
@@ -35,65 +31,76 @@ const { beginOperation, deleteOperation } = proxyActivities<OperationActivities>
 /** Such as a time to live of years: timers must not be longer. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
-/**
- * Carries out an operation, of a namespace or cluster-wide: starts its run, has that do as the object says, and deletes
- * the object when its time after the end is over. All that it knows is the object's identity: what is to be done is
- * read from the API server, so that a caller who starts it without an object starts nothing.
- */
-export const operation = (key: OperationKey): Promise<void> =>
-  // A user who wants it to end aborts or deletes the object.
-  CancellationScope.nonCancellable(() => carryOut(key));
+export type CarriedRun = CarriedPower | CarriedTransition;
 
-async function carryOut(key: OperationKey): Promise<void> {
+/** What was done; null if nothing was. */
+type OperationEnd = (OperationProgress & { acts: Act[] }) | null;
+
+/**
+ * Carries out an operation, of a namespace or cluster-wide, and deletes the object when its time after the end is over.
+ * What is to be done is read from the API server: once VMs are chosen, a new run of the workflow is given them, and
+ * activities act by nothing that the object does not say. A caller who starts it without an object starts nothing.
+ */
+export const operation = (key: OperationKey, run: CarriedRun | null = null): Promise<OperationEnd> =>
+  // A user who wants it to end aborts or deletes the object.
+  CancellationScope.nonCancellable(() => carryOut(key, run));
+
+async function carryOut(key: OperationKey, run: CarriedRun | null): Promise<OperationEnd> {
   const { cluster: _, ...ref } = key;
   const name = escapeMarkdown(operationName(ref));
   let hasChanged = false;
   onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
-  for (let isKnown = false; ; isKnown = true) {
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
+  const journal = new Journal(run?.acts, run === null ? undefined : bytesFor(run.input));
+  let acting = run === null ? null : runOf(run, journal);
+  onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? null);
+  let isOpen = acting !== null;
+  for (let isKnown = isOpen; ; isKnown = true) {
     hasChanged = false;
+    if (acting !== null && isOpen) {
+      const halt = await acting.carryOut();
+      if (halt.is === 'long')
+        await continueAsNew<typeof operation>(key, {
+          input: run!.input,
+          state: acting.carried,
+          acts: journal.kept,
+        } as CarriedRun);
+      isOpen = halt.is === 'paused';
+      if (halt.is === 'anew') acting = null;
+      else await reportOperation(ref, { progress: acting.progress, end: endOf(halt, acting) });
+      if (!isOpen) continue;
+      await wait(LONGEST_WAIT_MS);
+      acting!.resume();
+      continue;
+    }
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
-    if (now.is === 'missing') return;
-    setCurrentDetails(`Operation **${name}**: **${now.is}**`);
-    if (now.is === 'paused') await wait(LONGEST_WAIT_MS);
-    else if (now.is === 'run') {
-      if (now.input !== null) await startRun(key, now.input);
-      await waitingActivities<OperationActivities>('10s').followOperation(ref);
-    } else if (now.deleteAt === null) return;
-    else if (now.deleteAt > Date.now()) await wait(now.deleteAt - Date.now());
-    else await deleteOperation(ref);
+    if (now.is === 'run')
+      await continueAsNew<typeof operation>(key, { ...now, state: null, acts: journal.kept } as CarriedRun);
+    if (now.is === 'missing' || (now.is === 'over' && now.deleteAt === null))
+      return acting && { ...acting.progress, acts: journal.kept };
+    if (acting === null) setCurrentDetails(`Operation **${name}**: **${now.is}**`);
+    await untilNext(now, ref, wait);
   }
 }
 
-/**
- * Starts the run, unless there is or was one: it outlives this workflow, which finds it again by its id. Only after a
- * run that failed because the API server was restored is there another.
- */
-async function startRun(key: OperationKey, input: RunInput): Promise<void> {
-  const { action, requestedBy, reason } = input;
-  const how = {
-    workflowId: operationRunIdOf(key),
-    parentClosePolicy: ParentClosePolicy.ABANDON,
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
-    memo: { action, requestedBy, reason, begunAt: new Date().toISOString() },
-    typedSearchAttributes: new TypedSearchAttributes([
-      { key: DroverCluster, value: key.cluster },
-      { key: DroverPhase, value: OPERATION_LABELS[action].doing },
-    ]),
-    staticSummary: summary(`${action} of ${aboutOf(input)}`),
-  };
-  try {
-    if (input.action === 'MachineType')
-      await startChild<typeof machineTypeTransition>('machineTypeTransition', { ...how, args: [input] });
-    else await startChild<typeof powerVms>('powerVms', { ...how, args: [input] });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+/** Waits until an operation that is not to be carried out now is to be looked at again. */
+async function untilNext(now: Beginning, ref: OperationRef, wait: (ms: number) => Promise<unknown>): Promise<void> {
+  if (now.is === 'paused') await wait(LONGEST_WAIT_MS);
+  else if (now.is === 'over' && now.deleteAt !== null)
+    await (now.deleteAt > Date.now() ? wait(now.deleteAt - Date.now()) : deleteOperation(ref));
 }
 
-function aboutOf(input: RunInput): string {
-  if (input.action === 'MachineType') return formatAim(input.transition, inlineCode);
-  return formatVms(Object.values(input.chosen).reduce((sum, names) => sum + Object.keys(names).length, 0));
+const bytesFor = (input: RunInput): number | undefined =>
+  input.action === 'MachineType' ? undefined : bytesOfRecords(input.chosen);
+
+const runOf = (run: CarriedRun, journal: Journal): PowerRun | TransitionRun =>
+  isTransition(run) ? new TransitionRun(run, journal) : new PowerRun(run, journal);
+
+const isTransition = (run: CarriedRun): run is CarriedTransition => run.input.action === 'MachineType';
+
+function endOf(halt: Halt, { progress }: PowerRun | TransitionRun): { reason: EndReason; message: string } | null {
+  if (halt.is === 'refused') return { reason: 'Refused', message: halt.message };
+  return halt.is === 'paused' ? null : actionReport(progress).end;
 }

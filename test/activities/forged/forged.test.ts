@@ -106,8 +106,8 @@ describe.each(proven)('%s', (name, row) => {
 
 test.each<[string, object]>([
   ['from its beginning', {}],
-  ['in the middle', { ended: ['shop/none'] }],
-])('an operation has only its own run: another one does nothing, %s', async (_when, how) => {
+  ['in the middle', { done: ['shop/none'] }],
+])('an operation has only its own workflow: another one does nothing, %s', async (_when, how) => {
   const world = new World();
   const { metadata } = world.other(SHOP, 'db');
   const args = [{ ...POWER, operation: keyOf(world.operation([metadata.name])), ...how }];

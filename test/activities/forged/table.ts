@@ -18,7 +18,9 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { newTally as newTransitionTally } from '../../../decisions/machine-types/transition-tally.ts';
 import type { RemovalCause } from '../../../decisions/owners/steps.ts';
+import { newTally } from '../../../decisions/power/progress.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { memberOfAnnotation } from '../../../decisions/views/annotations/member-of.ts';
@@ -195,10 +197,8 @@ export const POWER = {
   minVersions: {},
   requestedBy: 'eve',
   reason: null,
-  ended: [],
+  ...newTally(),
   deadlineMs: 1,
-  mayStart: true,
-  failures: 0,
   idledMs: 0,
   reportMs: 0,
   digest: null,
@@ -226,11 +226,8 @@ export const TYPES = {
 const FOLLOWS = {
   asOf: {},
   inProgress: [],
-  failed: [],
+  ...newTransitionTally(new Date(0).toISOString()),
   maxRestarts: 100,
-  mayFail: 100,
-  mayStart: true,
-  isEnding: false,
   turn: 0,
   reportMs: 0,
   digest: null,
@@ -294,7 +291,7 @@ export const TABLE: Record<ActivityName, Row> = {
   writeStatus: { trusts: 'the status of a pool or a set says what its workflow says' },
   recordHealing: { reads: true },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
-  followOperation: { trusts: 'the status of an operation says what its run says' },
+  reportOperation: { trusts: 'the status of an operation says what its workflow says' },
   lookAtCheck: {
     forged: ({ web }) => [
       ['a pool that is not there', [{ ...web, name: 'none' }, Date.now()]],
@@ -369,7 +366,7 @@ export const TABLE: Record<ActivityName, Row> = {
         'for a cluster-wide one, as if it were of a namespace': { operation: { ...clusterOperation, namespace: SHOP } },
         'for a cluster-wide one that does not select their namespaces': { operation: clusterOperation },
         'for another action': { operation, action: 'Stop' },
-        'for another action, in the middle of a run': { operation, action: 'Stop', ended: ['shop/none'] },
+        'for another action, in the middle of a run': { operation, action: 'Stop', done: ['shop/none'] },
         'for VMs that the operation does not name': { operation },
         'outside of the windows of the operation': { operation: closed },
         'for a change that is the restart of another': { operation, action: 'Patch', patch: PATCH },

@@ -50,7 +50,7 @@ import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { createActivities } from '../../../workers/activities.ts';
 import { createMetrics } from '../../../workers/metrics/metrics.ts';
-import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf } from '../../../workflows/lib/messages.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { ApiServer } from '../../model/world/api-server.ts';
 import { StillClient } from './still-client.ts';
@@ -67,6 +67,9 @@ export const OLD_TYPE = 'pc-q35-rhel8.6.0';
 export const NEW_TYPE = 'pc-q35-rhel9.4.0';
 /** Another user's namespace. */
 export const BANK = 'bank';
+
+/** A write of the status of an operation. */
+const STATUS = /^patch \w*virtualmachineoperations /;
 
 /** A cluster as it was when a worker's caches were filled, and the activities of that worker. */
 export class World {
@@ -106,7 +109,10 @@ export class World {
     return Object.keys(this.#activities);
   }
 
-  /** Calls an activity with whatever a caller sends, and returns what it has written; its answer does not matter. */
+  /**
+   * Calls an activity with whatever a caller sends, and returns what it has written, but for statuses of operations,
+   * which say what their workflows say; its answer does not matter.
+   */
   async written(name: string, args: readonly unknown[], workflowId = this.#workflowOf(args)): Promise<string[]> {
     const before = this.client.writes.length;
     const info = { workflowExecution: { workflowId, runId: 'run' } };
@@ -118,13 +124,13 @@ export class World {
       .run(() => activity(...(args as never[])))
       .catch((error: unknown) => void (this.failure = error));
     this.answer = await (vi.isFakeTimers() ? hurried(ended) : ended);
-    return this.client.writes.slice(before);
+    return this.client.writes.slice(before).filter((one) => !STATUS.test(one));
   }
 
-  /** The workflow that calls if nobody says otherwise: the run of the operation that the input names. */
+  /** The workflow that calls if nobody says otherwise: that of the operation that the input names. */
   #workflowOf([input]: readonly unknown[]): string {
     const operation = (field(input, 'operation') ?? { namespace: SHOP, name: '', uid: '' }) as OperationRef;
-    return operationRunIdOf({ cluster: CLUSTER, ...operation });
+    return operationIdOf({ cluster: CLUSTER, ...operation });
   }
 
   /** As it answers when an activity asks for what its run was started with: all VMs that there are. */
@@ -137,7 +143,9 @@ export class World {
       const [pod = null] = Object.keys((status as { activePods?: object } | undefined)?.activePods ?? {});
       (chosen[metadata.namespace!] ??= {})[metadata.name] = targetOfVmi(action, { uid: metadata.uid, pod });
     }
-    const input = { payloads: [defaultPayloadConverter.toPayload({ chosen })] };
+    const input = {
+      payloads: [defaultPayloadConverter.toPayload({}), defaultPayloadConverter.toPayload({ input: { chosen } })],
+    };
     const history = { events: [{ workflowExecutionStartedEventAttributes: { input } }] };
     return {
       withAbortSignal: (_signal: AbortSignal, work: () => unknown) => work(),

@@ -2,9 +2,13 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
+import { StatusReports } from '../../../activities/operations/status-reports.ts';
 import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
+
+const workflowIdOf = (): string => 'run';
 
 test('objects that were read when the operation began are not read again: the caches must be as new', async () => {
   const asked: (string | ResourceVersions)[] = [];
@@ -18,6 +22,7 @@ test('objects that were read when the operation began are not read again: the ca
   );
   const cache = {
     ...caches,
+    operations: { ...caches['operations'], hasReached: () => false },
     catchUp: (minVersions: ResourceVersions) => Promise.resolve(asked.push(minVersions)),
     versionsOf: () => ({}),
     isDelegated: () => false,
@@ -28,7 +33,8 @@ test('objects that were read when the operation began are not read again: the ca
     create: () => Promise.resolve({ status: { allowed: true } }),
     get: () => Promise.resolve(operation),
   };
-  const options = { client, cache: cache as unknown as ClusterCache, runs: { runId: () => 'run' } };
+  const reports = new StatusReports({ client: client as unknown as KubeClient, workflowIdOf });
+  const options = { client, cache: cache as unknown as ClusterCache, workflowIdOf, reports };
   const { preflightTransition } = createMachineTypeActivities(
     options as unknown as Parameters<typeof createMachineTypeActivities>[0],
   );

@@ -82,7 +82,8 @@ test('a restart costs four calls and an Event: the VM that notes it was not chan
   await world.start();
   const calls = callsTo(world.client);
   await world.written('changePower', [{ ...POWER, operation: keyOf(operation) }]);
-  expect(calls.slice(calls.indexOf('get virtualmachines db-1'), calls.indexOf('create events') + 1)).toEqual([
+  const ofVm = calls.filter((call) => !call.includes('virtualmachineoperations'));
+  expect(ofVm.slice(ofVm.indexOf('get virtualmachines db-1'), ofVm.indexOf('create events') + 1)).toEqual([
     'get virtualmachines db-1',
     'get virtualmachineinstances db-1',
     'patch virtualmachines db-1',

@@ -1,8 +1,11 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { StatusReports } from '../../../activities/operations/status-reports.ts';
 import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { newTally } from '../../../decisions/power/progress.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
 import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
 
@@ -23,10 +26,12 @@ test('an observation stays small, however many VMs there are and however long th
   } as unknown as ClusterCache;
   const chosen = new Map(vms.map((vm) => [namespacedName(vm), aVmi(vm).uid]));
   const operation = anOperation({}, { uid: 'op', name: 'op' });
+  const client = { get: () => Promise.resolve(operation) } as unknown as KubeClient;
   const options = {
-    client: { get: () => Promise.resolve(operation) },
+    client,
     cache,
-    runs: { runId: () => 'run' },
+    workflowIdOf: () => 'run',
+    reports: new StatusReports({ client, workflowIdOf: () => 'run' }),
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
@@ -36,10 +41,8 @@ test('an observation stays small, however many VMs there are and however long th
     action: 'Restart' as const,
     inProgress: [],
     minVersions: {},
-    ended: [],
+    ...newTally(),
     deadlineMs: 1,
-    mayStart: true,
-    failures: 0,
     requestedBy: 'ann',
     reason: null,
     reportMs: 0,

@@ -29,6 +29,7 @@ import {
   type HealingSignal,
   type HealingState,
 } from '../../../decisions/healing/state.ts';
+import { isFullOf } from '../../../decisions/machine-types/transition-tally.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { withSignal, withTold, type RolloutSignal } from '../../../decisions/rollout/signals.ts';
@@ -41,7 +42,6 @@ import type { Content } from '../../../decisions/template/content.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { isFullOf } from '../../../workflows/machine-types/transition-state.ts';
 import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 import { aPool, aVm, aVmi, quiet } from '../../decisions/fixtures/fleets.ts';
 import {
@@ -448,6 +448,7 @@ const NO_MEMORY = {
   'a cache: what it has forgotten is read, or asked for, again': [
     'activities/cache/objects/expansions.ts: MOST',
     'activities/machine-types/other-transitions.ts: MOST_KNOWN',
+    'activities/operations/status-reports.ts: OPERATIONS_KEPT',
     'activities/power/chosen-uids.ts: RUNS_KEPT',
     'activities/rollout/batch-cache.ts: RUNS_KEPT',
     'decisions/from-object/intern-parts.ts: MAX_KEPT',

@@ -31,7 +31,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   ...fields,
 });
 const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] =>
-  reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
+  reportOf({ id: ID, vms, pools: new Map(), progress: null, changed: [], ...fields });
 
 describe('the report of a transition', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'message'>]>([
@@ -147,19 +147,6 @@ describe('the report of a transition', () => {
     const why = 'operation 0a0a0a0a has changed it since';
     expect(rows).toEqual([
       { namespace: 'shop', name: 'db', from: null, to: NEW, vmiTypeBefore: null, state: 'ChangedSince', message: why },
-    ]);
-  });
-
-  test('has nothing in progress, and no labels to wait for, if the run was ended in Temporal', () => {
-    const vms = [
-      vm({ name: 'a', vmiType: NEW, transitionLabel: ID }),
-      vm({ name: 'b', vmiType: OLD, transitionLabel: ID }),
-    ];
-    const progress = { failed: [], skipped: [], inProgress: ['shop/a', 'shop/b'] };
-    expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
-    expect(report(vms, { progress, isCutOff: true })).toMatchObject([
-      { state: 'Done' },
-      { state: 'Waiting', message: `its VMI still has ${OLD}, and nothing waits for its restart any more` },
     ]);
   });
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Client } from '@temporalio/client';
 import { expect, test } from 'vitest';
 import { loadDataConverter } from '../../../workers/data-converter.ts';
-import { operationRunIdOf, poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { drover, nowhere } from '../drover.ts';
 
@@ -36,15 +36,15 @@ test('payload codecs leave nothing of a pool in plain text in Temporal, and drov
   const client = new Client({ connection, dataConverter: (await loadDataConverter(DROVER_DATA_CONVERTER))! });
   // An activity fails first, and the workflow with it.
   const operation = { namespace, name: 'made-up', uid: 'made-up' };
-  const input = { action: 'Restart', chosen: {}, atOnce: 1, maxFailures: 0, deadlineMs: 60_000 };
-  const failed = await client.workflow.start('powerVms', {
-    workflowId: operationRunIdOf({ cluster: 'default', ...operation }),
+  const key = { cluster: 'default', ...operation };
+  const failed = await client.workflow.start('operation', {
+    workflowId: operationIdOf(key),
     taskQueue: taskQueueOf('default'),
-    args: [{ operation, ...input, requestedBy: 'eve', reason: null }],
+    args: [key],
   });
   const why = 'there is no VirtualMachineOperation';
   await expect(failed.result()).rejects.toMatchObject({
-    cause: { cause: { message: expect.stringContaining(why) as string } },
+    cause: { message: expect.stringContaining(why) as string },
   });
   const texts: unknown[] = [];
   JSON.stringify(await failed.fetchHistory(), (key, value: unknown) => {

@@ -3,9 +3,9 @@ import { OperationStatus } from '../../../api/operations/operation.ts';
 import { NO_COUNTS, transitionOutline, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import { outlinedTransition, actionReport } from '../../../decisions/operations/action-report.ts';
 import { lifetimeEndsAt, isRestored, needsWorkflow } from '../../../decisions/operations/lifetime.ts';
-import { BY_SPEC, operationStatus, type ObservedRun } from '../../../decisions/operations/status.ts';
-import { steeringOf } from '../../../decisions/operations/steer.ts';
+import { failuresIn, operationStatus, withTrouble, type ObservedRun } from '../../../decisions/operations/status.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
+import { whyAborted } from '../../../decisions/operations/why-refused.ts';
 import { anOperation, aProgress } from './operations.ts';
 
 const NOW = '2026-01-01T12:05:00.000Z';
@@ -69,14 +69,11 @@ test('a run that only waits says so: for a window, or until VMs are ready that o
   );
 });
 
-test.each([
-  ['spec.paused', anOperation({ paused: true }), { by: BY_SPEC, at: NOW, reason: null }, 'PausedBySpec'],
-  ['a person, by a signal', anOperation(), request, 'PausedByUser'],
-])('an operation that is paused by %s is held: neither on its way nor stalled', (_by, operation, paused, reason) => {
-  expect(told(statusOf(operation, { progress: aProgress({ paused }) }))).toEqual([
+test('an operation that is paused is held: neither on its way nor stalled', () => {
+  expect(told(statusOf(anOperation({ paused: true })))).toEqual([
     'Ready=False Paused',
     'Progressing=False Paused',
-    `Paused=True ${reason}`,
+    'Paused=True PausedBySpec',
   ]);
 });
 
@@ -96,11 +93,24 @@ test.each([
   expect(told(status)).toEqual([...outcome, `Progressing=False ${reason}`, 'Paused=False NotPaused']);
 });
 
-test("a run's last report stays when the run can no longer be asked", () => {
-  const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], open: 4 }) });
-  const end = { reason: 'RunEnded', message: 'it was terminated' } as const;
+test('what an earlier run has reported stays, and the failures that it names count for the next', () => {
+  const failed = [{ vm: 'shop/b', message: 'late', wasDown: true as const }];
+  const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], failed, open: 3 }) });
+  const end = { reason: 'Refused', message: 'a fault' } as const;
   const after = statusOf(anOperation({}, {}, before), { progress: null, end });
   expect(after).toMatchObject({ vms: before.vms, startTime: before.startTime, completionTime: NOW });
+  expect(failuresIn(anOperation({}, {}, before))).toEqual(failed);
+});
+
+const failing = (status: OperationStatus, times: number): OperationStatus =>
+  withTrouble(status, 'a dry run', { times, message: 'it is away' });
+
+test('what an activity keeps failing with is said once, beside what is waited for', () => {
+  const before = statusOf(anOperation(), { progress: aProgress({ full: ['1 at a time'], open: 1 }) });
+  expect(failing(failing(before, 3), 4)).toEqual({
+    ...before,
+    waits: [{ message: '1 at a time' }, { message: 'a dry run has failed 4 times, and is tried again: it is away' }],
+  });
 });
 
 test('thousands of failures are reported briefly', () => {
@@ -115,18 +125,13 @@ test('thousands of failures are reported briefly', () => {
 });
 
 test.each([
-  ['nothing is asked for', anOperation(), {}, null],
-  ['it is paused', anOperation({ paused: true }), {}, 'pause'],
-  ['it is paused already', anOperation({ paused: true }), { paused: { ...request, by: BY_SPEC } }, null],
-  ['a signal has resumed what it pauses', anOperation({ paused: true }), { paused: null }, 'pause'],
-  ['it is paused no longer', anOperation(), { paused: { ...request, by: BY_SPEC } }, 'resume'],
-  ['a person has paused it by a signal', anOperation(), { paused: request }, null],
-  ['it is aborted', anOperation({ aborted: true, paused: true }), {}, 'abort'],
-  ['it is aborted already', anOperation({ aborted: true }), { aborted: request }, null],
-  ['it is deleted', undefined, {}, 'abort'],
-  ['it is being deleted', anOperation({}, { deletionTimestamp: NOW }), {}, 'abort'],
-])('a run is told what its object says: %s', (_when, operation, run, signal) => {
-  expect(steeringOf(operation, aProgress(run))?.signal ?? null).toBe(signal);
+  ['nothing is asked for', anOperation(), null],
+  ['it is paused', anOperation({ paused: true }), null],
+  ['it is aborted', anOperation({ aborted: true, paused: true }), 'spec.aborted is true'],
+  ['it is deleted', undefined, 'the operation was deleted'],
+  ['it is being deleted', anOperation({}, { deletionTimestamp: NOW }), 'the operation was deleted'],
+])('an operation ends early as its object says: %s', (_when, operation, why) => {
+  expect(whyAborted(operation)).toBe(why);
 });
 
 const stamped = (spec: object, generation: number) =>
@@ -139,7 +144,7 @@ test('the user who paused or aborted an operation is named as long as its spec i
   const pausedBy = (generation: number) =>
     statusOf(stamped({ paused: true }, generation)).conditions?.find(({ type }) => type === 'Paused')?.message;
   expect([pausedBy(3), pausedBy(4)]).toEqual(['asked by ada: lunch', 'lunch']);
-  expect(steeringOf(stamped({ aborted: true }, 3), aProgress({}))?.reason).toBe('asked by ada: lunch');
+  expect(whyAborted(stamped({ aborted: true }, 3))).toBe('asked by ada: lunch');
 });
 
 test('a workflow is needed until the operation ends, and until its object is due to be deleted', () => {
@@ -183,7 +188,7 @@ const TYPES = anOperation({ action: 'MachineType', machineType: { from: '*rhel8.
 
 test('a change of machine types is reported by what its VMs wait for, and a command shows the run from that', () => {
   const progress = aTransition();
-  const status = statusOf(TYPES, { progress, troubles: ['a dry run has failed 7 times'] });
+  const status = statusOf(TYPES, { progress });
   expect(status).toMatchObject({
     vms: { chosen: 12, done: 3, failed: 1, inProgress: 1, open: 6, excluded: 1 },
     machineType: {
@@ -197,7 +202,6 @@ test('a change of machine types is reported by what its VMs wait for, and a comm
       atOnce: 2,
     },
     failures: [{ vm: 'pool web', message: 'denied' }],
-    waits: [{ message: 'a dry run has failed 7 times' }],
   });
   expect(told(status)).toContain('Progressing=True Waiting');
   const shown = outlinedTransition(transitionOf(TYPES), 'Waiting', status.vms, status.machineType);

@@ -4,7 +4,7 @@ import { bytesOfNames, bytesOfRecords, MAX_BYTES } from '../../../decisions/powe
 import { addFailure } from '../../../decisions/runs/failures.ts';
 import type { FailedVm } from '../../../decisions/runs/progress.ts';
 import { inShort, withSkipped, type Skipped } from '../../../decisions/runs/skipped.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import type { CarriedPower } from '../../../workflows/power/power-run.ts';
 import { anAct } from '../history/acts.ts';
 
 /** Temporal's default limit for one payload, in bytes. */
@@ -28,7 +28,7 @@ function most(namespace: string, length: number): string[] {
 }
 
 /** The largest input that a run hands to the next run: every VM has the longest possible report. */
-function worstInput(namespace: string, names: string[]): PowerVmsInput {
+function worstInput(namespace: string, names: string[]): CarriedPower {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
   const all = keys.slice(0, 50);
@@ -56,11 +56,11 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     watchedSince: 1_700_000_000_000,
     minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],
-    acts: newestActs(
-      Array.from({ length: 1_000 }, () => anAct({ vms: all, message: long.slice(0, 300) })),
-      bytesOfRecords(vmisOf(namespace, names)),
-    ),
   };
+  const acts = newestActs(
+    Array.from({ length: 1_000 }, () => anAct({ vms: all, message: long.slice(0, 300) })),
+    bytesOfRecords(vmisOf(namespace, names)),
+  );
   const carried = {
     inProgress,
     done: [],
@@ -84,7 +84,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     requestedBy: 'system:admin',
     reason: 'é'.repeat(10_000),
   };
-  return { chosen: vmisOf(namespace, names), ...asked, carried };
+  return { input: { chosen: vmisOf(namespace, names), ...asked }, state: carried, acts };
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));

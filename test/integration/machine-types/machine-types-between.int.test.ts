@@ -2,7 +2,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
-import { abort, pause } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import type { Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
@@ -230,31 +229,33 @@ soakTest(
     const why = `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`;
     await second.until({ counts: { deferred: 1 }, skipped: [{ message: why, vms: [typedVms.key('vm')] }] });
     expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
-    await first.handle.terminate();
+    await first.set({ aborted: true });
     await second.until({ counts: { deferred: 0, waiting: 1 }, skipped: [] });
     expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([second.id, second.id]);
     expect(await typedVms.record('vm')).toMatchObject({ from: OLD, vmiType: OLD });
   },
 );
 
-soakTest('the label of a transition that was terminated is removed by the next one', async () => {
-  const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
-  const first = await typedVms.change();
-  await first.until({ counts: { waiting: 2 } });
-  await first.handle.terminate();
-  // Until a worker has seen that the run has ended, the label is the first one's to remove.
-  await first.operation.until({ completionTime: expect.any(String) });
-  for (const name of ['vm', 'apart']) await typedVms.power(name, 'restart');
-  await until(async () => {
-    for (const name of ['vm', 'apart']) expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
-  });
-  await typedVms.add('late', off);
-  expect(await (await typedVms.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({
-    phase: 'Complete',
-    patched: 1,
-  });
-  expect([await typedVms.mark('vm'), await typedVms.mark('apart')]).toEqual([undefined, first.id]);
-});
+soakTest(
+  'the label of a transition that is deleted when nobody carries it out is removed by the next one',
+  async () => {
+    const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
+    const first = await typedVms.change();
+    await first.until({ counts: { waiting: 2 } });
+    await first.handle.terminate();
+    await first.operation.delete();
+    for (const name of ['vm', 'apart']) await typedVms.power(name, 'restart');
+    await until(async () => {
+      for (const name of ['vm', 'apart']) expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
+    });
+    await typedVms.add('late', off);
+    expect(await (await typedVms.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({
+      phase: 'Complete',
+      patched: 1,
+    });
+    expect([await typedVms.mark('vm'), await typedVms.mark('apart')]).toEqual([undefined, first.id]);
+  },
+);
 
 test('a pool that a user annotates just before its template is changed is changed all the same', async () => {
   const typedVms = await TypedVms.empty(fleet());
@@ -318,9 +319,13 @@ test('a transition whose preflight does not end can be aborted', async () => {
   throughProxy((_method, path): Promise<Fate> => Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'));
   const transition = await typedVms.change();
   await transition.until({ phase: 'Checking' });
-  await transition.handle.signal(pause, { by: 'bob' });
-  await transition.handle.signal(abort, { by: 'eve' });
-  expect(await transition.result()).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, patched: 0 });
+  await transition.set({ paused: true });
+  await transition.set({ aborted: true });
+  expect(await transition.result()).toMatchObject({
+    phase: 'Aborted',
+    aborted: { reason: 'spec.aborted is true' },
+    patched: 0,
+  });
   expect(await typedVms.record('vm')).toBeUndefined();
 });
 
@@ -329,7 +334,7 @@ test('an abort in the middle of the patches leaves no label, and what is changed
   const aborted = Promise.withResolvers<() => Promise<void>>();
   justBefore(patchOf(typedVms, 'a'), async () => (await aborted.promise)());
   const transition = await typedVms.change({ restartNow: true });
-  aborted.resolve(() => transition.handle.signal(abort, { by: 'eve' }));
+  aborted.resolve(() => transition.set({ aborted: true }));
   const vmis = await typedVms.vmis();
   const { patched, ...result } = await transition.result();
   expect(result).toMatchObject({ phase: 'Aborted', restarted: 0, failures: 0, inProgress: [] });

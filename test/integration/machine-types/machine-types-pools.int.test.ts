@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { abort } from '../../../workflows/lib/messages.ts';
 import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
@@ -173,10 +172,10 @@ test('a pool changed by one transition is skipped by others until that ends; an 
   });
   for (const name of namesUpTo('web', 2))
     expect([await typedVms.type(name), await typedVms.record(name)]).toEqual([OLD, undefined]);
-  await first.handle.signal(abort, { by: 'eve' });
-  expect(await first.result()).toMatchObject({ phase: 'Aborted' });
-  await second.handle.signal(abort, { by: 'eve' });
+  await second.set({ aborted: true });
   expect(await second.result()).toMatchObject({ phase: 'Aborted', patched: 0, restarted: 0 });
+  await first.set({ aborted: true });
+  expect(await first.result()).toMatchObject({ phase: 'Aborted' });
   await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
   await vmisAre(typedVms, NEW, 2);
 });

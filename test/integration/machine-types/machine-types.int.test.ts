@@ -5,14 +5,13 @@ import {
   MACHINE_TYPE_TRANSITION_ANNOTATION,
 } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { abort, pause, resume } from '../../../workflows/lib/messages.ts';
 import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
-import { pauseUntilContinuedAsNew } from '../long-history.ts';
+import { untilContinuedAsNew } from '../long-history.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
@@ -235,7 +234,8 @@ testOneOf({
       const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
       await transition.until({ patched: 3, inProgress: [expect.any(String)] });
       const [inProgress] = (await transition.progress()).inProgress;
-      await pauseUntilContinuedAsNew(transition.handle);
+      await transition.set({ paused: true });
+      await untilContinuedAsNew(transition.handle);
       await fleet().letBecomeReady(inProgress!);
       await transition.until({
         phase: 'Paused',
@@ -243,10 +243,10 @@ testOneOf({
         restarted: 1,
         inProgress: [],
         results: [{ from: OLD, to: 'q35' }],
-        paused: { by: 'bob' },
+        paused: { reason: 'spec.paused is true' },
         counts: { toRestart: 2, done: 1 },
       });
-      await transition.handle.signal(abort);
+      await transition.set({ aborted: true });
       expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
       for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
     },
@@ -304,55 +304,24 @@ testOneOf({
       const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
       const transition = await typedVms.change({ restartNow: true });
       const first = await vmis.next();
-      await transition.handle.signal(pause, { by: 'bob', reason: 'lunch' });
-      const paused = { phase: 'Paused', paused: { by: 'bob', reason: 'lunch' } };
+      await transition.set({ paused: true });
+      const paused = { phase: 'Paused', paused: { reason: 'spec.paused is true' } };
       await transition.until({ ...paused, inProgress: [typedVms.key(first)] });
       await vmis.letGo(first);
       await transition.until({ ...paused, inProgress: [], restarted: 1 });
       await typedVms.add('late', { runStrategy: 'Halted' });
       await transition.until({ counts: { toPatch: 1 } });
       expect(await typedVms.type('late')).toBe(OLD);
-      await transition.handle.signal(resume);
+      await transition.set({ paused: false });
       await vmis.next();
-      await transition.handle.signal(abort, { by: 'eve' });
-      await transition.until({ aborted: { by: 'eve' } });
-      await vmis.letGo();
-      const result = await transition.result();
-      expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [], restarted: 2 });
-      for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-    },
-  'a cancellation, as in the Web UI, aborts the transition: VMs that already restart come back, and no label stays':
-    async () => {
-      const names = namesUpTo('vm', 3);
-      const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
-      const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
-      const transition = await typedVms.change({ restartNow: true });
-      await vmis.next();
-      await transition.handle.cancel();
-      const aborted = { by: 'unknown', reason: 'its cancellation was requested in Temporal' };
+      await transition.set({ aborted: true });
+      const aborted = { reason: 'spec.aborted is true' };
       await transition.until({ aborted });
       await vmis.letGo();
       const result = await transition.result();
-      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [], restarted: 1 });
-      expect(result.counts.toRestart).toBe(2);
+      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [], restarted: 2 });
       for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
     },
-});
-
-test('a pause of any content pauses the transition, which still answers', async () => {
-  const typedVms = await TypedVms.of(fleet(), { db: {} });
-  const transition = await typedVms.change({ restartNow: false });
-  for (const [what, why] of [
-    [{ by: 5, reason: { no: 'words' } }, null],
-    ['lunch', 'lunch'],
-    [null, null],
-    [{ reason: '*lunch*' }, '*lunch*'],
-  ] as const) {
-    await transition.handle.signal('pause', what);
-    await transition.until({ phase: 'Paused', paused: { by: 'unknown', reason: why } });
-  }
-  await transition.handle.signal(abort);
-  expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
 });
 
 soakTest('a VMI that does not come up ends the restarts: no more begin, and it is reported', async () => {
@@ -421,7 +390,10 @@ soakTest('a VM of another transition is skipped, which is named, and taken over 
       },
     ],
   });
-  for (const { handle } of [second, first]) await handle.terminate();
+  for (const one of [second, first]) {
+    await one.set({ aborted: true });
+    await one.operation.stands('Aborted');
+  }
   const third = await typedVms.change({ scope: { glob: '*rhel8*' } });
   await third.until({ counts: { waiting: 1 } });
   expect(await typedVms.mark('vm')).toBe(third.id);

@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { onTestFinished, expect } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
@@ -155,7 +156,7 @@ export class TypedVms {
 
 export type ChangeOptions = Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> };
 
-/** An operation that changes machine types, and its run. */
+/** An operation that changes machine types, and its workflow. */
 export class TestTransition {
   readonly operation: TestOperation;
   readonly handle: WorkflowHandle;
@@ -202,7 +203,7 @@ export class TestTransition {
     const name = `types-${++made}`;
     const spec = specOf(transition);
     const operation = await TestOperation.make(kube, namespace, spec, { name });
-    const handle = temporal.client.workflow.getHandle(operation.runId);
+    const handle = temporal.client.workflow.getHandle(operation.workflowId);
     // A transition that waits for ever would disturb later tests.
     onTestFinished(async () => {
       await operation.delete().catch(() => undefined);
@@ -212,6 +213,11 @@ export class TestTransition {
       if ((await operation.read())?.status?.completionTime === undefined) await handle.describe();
     });
     return new TestTransition(operation, handle);
+  }
+
+  /** Pauses, resumes or aborts it. */
+  set(spec: Pick<OperationSpec, 'paused' | 'aborted'>): Promise<void> {
+    return this.operation.set(spec);
   }
 
   result(): Promise<TransitionProgress> {

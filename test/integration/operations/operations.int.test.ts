@@ -19,7 +19,7 @@ import type { ChangeNeed } from '../../../decisions/views/annotations/recorded-c
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
-import { operationRunIdOf, powerProgress, resume, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { nowhere, outcomeOf, type Outcome } from '../../clients/drover.ts';
 import { droverHere } from '../../clients/in-process.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -112,7 +112,7 @@ test('a stop that Temporal has lost leaves what a user has started since, and st
   await operation.until({ vms: { chosen: 4 } });
 });
 
-test('an object controls its run: paused, aborted and deleted, whatever signals say', async () => {
+test('an object controls its operation: paused, aborted and deleted, whatever signals say', async () => {
   const vms = await aVmsOld(each(namesUpTo('vm', 6), {}));
   const vmis = await HeldVmis.of(fleet(), vms.namespace);
   const operation = await make(vms);
@@ -122,14 +122,15 @@ test('an object controls its run: paused, aborted and deleted, whatever signals 
   await operation.until({ vms: { done: 0, inProgress: 1 } });
   await vmis.letGo(first);
   await operation.until({ vms: { done: 1, inProgress: 0 } });
-  const run = fleet().temporal.client.workflow.getHandle(operation.runId);
-  await run.signal(resume);
-  // The object pauses the run again, which may have begun with one more VM by then.
-  await until(async () => expect((await run.query(powerProgress)).paused).not.toBeNull());
+  const workflow = fleet().temporal.client.workflow.getHandle(operation.workflowId);
+  for (const signal of ['resume', 'changed', 'abort']) await workflow.signal(signal);
+  await operation.set({ paused: false });
+  await vmis.next();
+  await operation.set({ paused: true });
+  await operation.until({ vms: { done: 1, inProgress: 1 } });
   await vmis.letGo();
   await operation.stands('Paused');
-  await operation.until({ vms: { inProgress: 0 } });
-  expect((await operation.read())!.status!.vms!.done).toBeLessThanOrEqual(2);
+  await operation.until({ vms: { done: 2, inProgress: 0 } });
   await operation.set({ aborted: true });
   await operation.stands('Aborted');
   await expect(operation.set({ aborted: false })).rejects.toThrow(/aborted must stay true/);
@@ -145,7 +146,7 @@ test('an object controls its run: paused, aborted and deleted, whatever signals 
   await later.next();
   await next.delete();
   await later.letGo();
-  const handle = fleet().temporal.client.workflow.getHandle(next.runId);
+  const handle = fleet().temporal.client.workflow.getHandle(next.workflowId);
   expect(await handle.result()).toMatchObject({ phase: 'Aborted', aborted: { reason: 'the operation was deleted' } });
 });
 
@@ -574,18 +575,26 @@ test('a script of a user starts the workflow of an operation, and tells what has
   });
 });
 
-test('a run that a user starts by hand does what its operation says, or nothing', async () => {
+/** Starts a workflow by hand, with a run that is made up. */
+const startedByHand = (operation: OperationRef, input: object, workflowId?: string) => {
+  const key = { cluster: 'default', ...operation };
+  return fleet().temporal.client.workflow.execute('operation', {
+    workflowId: workflowId ?? operationIdOf(key),
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    taskQueue: taskQueueOf('default'),
+    args: [key, { input: { ...input, operation }, state: null }],
+  });
+};
+const notItsOwn = {
+  cause: { cause: { type: 'Refused', message: expect.stringContaining('this is not the workflow of') as string } },
+};
+
+test('a workflow that a user starts by hand does what its operation says, or nothing', async () => {
   const vms = await aVmsOld({ db: {}, web: {} });
   const before = await vms.vmis();
   const aside = await make(vms, { action: 'Stop', vms: { names: ['db'] }, aborted: true });
   await aside.stands('Aborted');
   const { cluster: _, ...ended } = aside.key;
-  const run = (operation: OperationRef, workflowId?: string) =>
-    fleet().temporal.client.workflow.execute('powerVms', {
-      workflowId: workflowId ?? operationRunIdOf({ cluster: 'default', ...operation }),
-      taskQueue: taskQueueOf('default'),
-      args: [{ operation, ...input }],
-    });
   const input = {
     action: 'Restart',
     chosen: { [vms.namespace]: before },
@@ -595,19 +604,18 @@ test('a run that a user starts by hand does what its operation says, or nothing'
     requestedBy: 'eve',
     reason: null,
   };
-  for (const [operation, workflowId, why] of [
-    [{ namespace: vms.namespace, name: 'made-up', uid: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],
-    [{ ...ended, uid: 'another' }, undefined, 'there is no VirtualMachineOperation'],
-    [{ ...ended, name: aside.key.name }, 'power/default/made-up', 'this is not the run of'],
-    [{ name: ended.name, uid: ended.uid }, undefined, 'there is no ClusterVirtualMachineOperation'],
-  ] as const)
-    await expect(run(operation, workflowId)).rejects.toMatchObject({
-      cause: { cause: { type: 'Refused', message: expect.stringContaining(why) as string } },
-    });
+  for (const operation of [
+    { namespace: vms.namespace, name: 'made-up', uid: 'made-up' },
+    { ...ended, uid: 'another' },
+    ended,
+    { name: ended.name, uid: ended.uid },
+  ])
+    expect(await startedByHand(operation, input)).toBeNull();
+  await expect(startedByHand(ended, input, 'power/default/made-up')).rejects.toMatchObject(notItsOwn);
   expect(await vms.vmis()).toEqual(before);
 });
 
-test('a user cannot have a machine type changed by starting a workflow, without an operation or by another run than its own', async () => {
+test('a user cannot have a machine type changed by starting a workflow, without an operation or by another than its own', async () => {
   const vms = await aVmsOld({ db: { runStrategy: 'Halted' } });
   const types = {
     action: 'MachineType',
@@ -618,20 +626,13 @@ test('a user cannot have a machine type changed by starting a workflow, without 
   await operation.stands('Paused');
   const { cluster: _, ...own } = operation.key;
   const transition = transitionOf((await operation.read())!);
-  const run = (of: typeof own, workflowId = operationRunIdOf({ cluster: 'default', ...of })) =>
-    fleet().temporal.client.workflow.execute('machineTypeTransition', {
-      workflowId,
-      taskQueue: taskQueueOf('default'),
-      args: [{ operation: of, action: 'MachineType', transition, requestedBy: 'eve', reason: null, asOf: {} }],
-    });
-  for (const [of, workflowId, why] of [
-    [{ ...own, name: 'made-up' }, undefined, 'there is no VirtualMachineOperation'],
-    [{ ...own, uid: 'another' }, undefined, 'there is no VirtualMachineOperation'],
-    [own, 'machine-types/default/made-up', 'this is not the run of'],
-  ] as const)
-    await expect(run(of, workflowId)).rejects.toMatchObject({
-      cause: { type: 'Refused', message: expect.stringContaining(why) as string },
-    });
+  const input = { action: 'MachineType', transition, requestedBy: 'eve', reason: null, asOf: {} };
+  for (const of of [
+    { ...own, name: 'made-up' },
+    { ...own, uid: 'another' },
+  ])
+    expect(await startedByHand(of, input)).toMatchObject({ phase: 'Refused' });
+  await expect(startedByHand(own, input, 'machine-types/default/made-up')).rejects.toMatchObject(notItsOwn);
   const { spec } = await vms.vm('db');
   expect(JSON.stringify(spec)).not.toContain('pc-q35-rhel9.4.0');
 });

@@ -10,7 +10,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { operationIdOf, operationRunIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { untilSeen } from '../until-seen.ts';
 
@@ -47,10 +47,6 @@ export class TestOperation {
 
   get workflowId(): string {
     return operationIdOf(this.key);
-  }
-
-  get runId(): string {
-    return operationRunIdOf(this.key);
   }
 
   async read(): Promise<StoredOperation | undefined> {
@@ -107,10 +103,11 @@ export async function lose(
 ): Promise<void> {
   const { workflowService } = temporal.client;
   const { namespace } = temporal;
-  const execution = (workflowId: string) => ({ namespace, workflowExecution: { workflowId } });
-  await workflowService.deleteWorkflowExecution(execution(operation.runId));
+  const { workflowId } = operation;
+  await temporal.client.workflow.getHandle(workflowId).terminate();
   await meanwhile();
-  await workflowService.deleteWorkflowExecution(execution(operation.workflowId));
+  // A worker may have begun it anew meanwhile.
+  await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
 }
 
 interface Right {

@@ -3,11 +3,10 @@ import { POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { abort, pause, resume } from '../../../workflows/lib/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';
 import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
-import { pauseUntilContinuedAsNew } from '../long-history.ts';
+import { untilContinuedAsNew } from '../long-history.ts';
 import { HeldVmis } from './held-vmis.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
@@ -168,8 +167,8 @@ testOneOf({
     const restart = await vms.restart();
     const name = await vmis.next();
     const first = vms.key(name);
-    await restart.handle.signal(pause, { by: 'bob', reason: 'lunch' });
-    await restart.until({ phase: 'Paused', inProgress: [first], done: [], paused: { by: 'bob', reason: 'lunch' } });
+    await restart.set({ paused: true });
+    await restart.until({ phase: 'Paused', inProgress: [first], done: [], paused: { reason: 'spec.paused is true' } });
     await vmis.letGo(name);
     await restart.until({ phase: 'Paused', inProgress: [], done: [first] });
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
@@ -179,30 +178,30 @@ testOneOf({
       await new Promise((resolve) => void setTimeout(resolve, 1_000));
       expect((await restart.handle.describe()).historyLength).toBe(historyLength);
     });
-    await restart.handle.signal(resume);
+    await restart.set({ paused: false });
     const second = vms.key(await vmis.next());
     await restart.until({ phase: 'Restarting', inProgress: [second] });
-    await restart.handle.signal(abort);
-    await restart.until({ aborted: { by: 'unknown' } });
+    await restart.set({ aborted: true });
+    await restart.until({ aborted: { reason: 'spec.aborted is true' } });
     await vmis.letGo();
     expect(await restart.result()).toMatchObject({
       phase: 'Aborted',
       inProgress: [],
       done: [first, second],
-      aborted: { by: 'unknown', reason: null },
+      aborted: { by: 'its operation', reason: 'spec.aborted is true' },
     });
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 1, 1]);
   },
-  'a cancellation in Temporal aborts the run, and VMs that already restart come back': async () => {
-    const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), {}));
+  'a cancellation in Temporal changes nothing': async () => {
+    const names = namesUpTo('vm', 3);
+    const vms = await TestVms.of(fleet(), each(names, {}));
     const vmis = await HeldVmis.of(fleet(), vms.namespace);
     const restart = await vms.restart();
-    const first = vms.key(await vmis.next());
+    await vmis.next();
     await restart.handle.cancel();
-    const aborted = { by: 'unknown', reason: 'its cancellation was requested in Temporal' };
-    await restart.until({ aborted, done: [] });
     await vmis.letGo();
-    expect(await restart.result()).toMatchObject({ phase: 'Aborted', inProgress: [], done: [first], aborted });
+    expect(await restart.result()).toMatchObject({ phase: 'Complete', inProgress: [], open: 0 });
+    expect(await vms.restarts()).toEqual(each(names, 1));
   },
 });
 
@@ -270,20 +269,21 @@ testOneOf({
     const restart = await vms.restart({ reason: 'leaks' });
     await restart.until({ inProgress: [expect.any(String)] });
     const [inProgress] = (await restart.progress()).inProgress;
-    await pauseUntilContinuedAsNew(restart.handle);
+    await restart.set({ paused: true });
+    await untilContinuedAsNew(restart.handle);
     await fleet().letBecomeReady(inProgress!);
     await restart.until({
       phase: 'Paused',
       chosen: 3,
       inProgress: [],
       done: [expect.any(String)],
-      paused: { by: 'bob' },
+      paused: { by: 'its operation' },
       reason: 'leaks',
     });
     const { typedSearchAttributes } = await restart.handle.describe();
     expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
     expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([vms.namespace]);
-    await restart.handle.signal(abort);
+    await restart.set({ aborted: true });
     expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
     expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
   },
@@ -317,7 +317,6 @@ testOneOf({
       watchedSince: Date.now(),
       minVersions: {},
       namespaces: [],
-      acts: [],
     };
     const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
     const run = await vms.restart({ chosen, carried }, (by) => {

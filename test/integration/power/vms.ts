@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { expect, onTestFinished } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { OperationSpec } from '../../../api/operations/operation.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   Events,
@@ -11,11 +12,12 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { pick } from '../../../decisions/lib/json.ts';
+import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
-import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { operationIdOf, operationProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import type { PowerState } from '../../../workflows/power/power-run.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { skip } from '../../cluster/given/skip.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
@@ -26,7 +28,10 @@ type Vm = Stored<VirtualMachine & KubeObject>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 type Pod = Stored<KubeObject & { spec: { containers: { name: string }[] } }>;
 
-type RunOptions = Partial<Omit<PowerVmsInput, 'operation'>>;
+interface RunOptions extends Partial<Omit<PowerRunInput, 'operation'>> {
+  /** What an earlier run of the workflow has handed on. */
+  carried?: PowerState | null;
+}
 
 export interface Shape {
   runStrategy?: string;
@@ -169,11 +174,15 @@ export class TestVms {
     return this.run(action, { chosen: { [this.namespace]: Object.fromEntries(uids) }, ...options });
   }
 
-  /** Makes an operation, and starts its run with just this input: its own workflow finds the run started. */
-  async run(action: PowerAction, options: RunOptions, before?: (uid: string) => Promise<unknown>): Promise<TestRun> {
+  /** Makes an operation, and starts its workflow as if it had chosen by just this input. */
+  async run(
+    action: PowerAction,
+    { carried: state = null, ...options }: RunOptions,
+    before?: (uid: string) => Promise<unknown>,
+  ): Promise<TestRun> {
     const input = {
       action,
-      chosen: {} as PowerVmsInput['chosen'],
+      chosen: {} as PowerRunInput['chosen'],
       atOnce: 1,
       maxFailures: 0,
       deadlineMs: 60_000,
@@ -195,15 +204,17 @@ export class TestVms {
     });
     const operation = { namespace: this.namespace, name: metadata.name, uid: metadata.uid };
     await before?.(operation.uid);
-    const [handle] = await Promise.all([
-      temporal.client.workflow.start('powerVms', {
-        workflowId: operationRunIdOf({ cluster: 'default', ...operation }),
-        taskQueue: taskQueueOf('default'),
-        args: [{ ...input, operation }],
-      }),
-      kube.patch(VirtualMachineOperations, operation, 'merge', { spec: { paused: false } }),
-    ]);
-    return new TestRun(handle);
+    const key = { cluster: 'default', ...operation };
+    const handle = await temporal.client.workflow.start('operation', {
+      workflowId: operationIdOf(key),
+      // A worker may have started it, and waits until it is no longer paused.
+      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+      taskQueue: taskQueueOf('default'),
+      args: [key, { input: { ...input, operation }, state }],
+    });
+    const run = new TestRun(handle, (spec) => kube.patch(VirtualMachineOperations, operation, 'merge', { spec }));
+    await run.set({ paused: false });
+    return run;
   }
 
   /** Resolves when an operation that is made now is younger than all VMs and VMIs: times have whole seconds. */
@@ -240,9 +251,12 @@ export class TestVms {
 
 class TestRun {
   readonly handle: WorkflowHandle;
+  /** Pauses, resumes or aborts it. */
+  readonly set: (spec: Pick<OperationSpec, 'paused' | 'aborted'>) => Promise<unknown>;
 
-  constructor(handle: WorkflowHandle) {
+  constructor(handle: WorkflowHandle, set: TestRun['set']) {
     this.handle = handle;
+    this.set = set;
   }
 
   result(): Promise<PowerProgress> {
@@ -250,7 +264,7 @@ class TestRun {
   }
 
   progress(): Promise<PowerProgress> {
-    return this.handle.query(powerProgress);
+    return this.handle.query(operationProgress) as Promise<PowerProgress>;
   }
 
   async until(wanted: object): Promise<void> {

@@ -7,7 +7,7 @@ import {
 } from '../../../api/resources.ts';
 import type { ScheduleSpec } from '../../../api/schedules/schedule.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { operationRunIdOf, powerProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, operationProgress, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { aSecondLater, userWith } from '../operations/operations.ts';
@@ -103,10 +103,10 @@ test('a running operation is aborted by the next, and by the deletion of its sch
   });
   await vmis.next();
   const { metadata } = (await schedule.operations())[1]!;
-  const run = fleet().temporal.client.workflow.getHandle(operationRunIdOf({ cluster: 'default', ...metadata }));
+  const run = fleet().temporal.client.workflow.getHandle(operationIdOf({ cluster: 'default', ...metadata }));
   await schedule.delete();
   await until(async () => expect(await schedule.operations()).toEqual([]));
-  await until(async () => expect(await run.query(powerProgress)).toMatchObject({ aborted: expect.any(Object) }));
+  await until(async () => expect(await run.query(operationProgress)).toMatchObject({ aborted: expect.any(Object) }));
   await vmis.letGo();
   expect(await run.result()).toMatchObject({ phase: 'Aborted' });
   // Neither has begun with the third VM.

@@ -3,7 +3,13 @@ import { RawValue } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
 import * as messages from '../../../workflows/lib/messages.ts';
-import { healVmIdOf, poolIdOf, powerProgress, updateBatchIdOf, watchIdOf } from '../../../workflows/lib/messages.ts';
+import {
+  healVmIdOf,
+  operationProgress,
+  poolIdOf,
+  updateBatchIdOf,
+  watchIdOf,
+} from '../../../workflows/lib/messages.ts';
 import { seeded, seedOf } from '../../seeded.ts';
 import { some } from '../../soak.ts';
 import { aFleet, haltedTemplate, until } from '../fleet.ts';
@@ -177,19 +183,19 @@ test('a restart and a machine type transition continue and end, whatever is sent
     vms: { names: ['db'] },
     deadline: '1h',
   });
-  const restart = fleet().temporal.client.workflow.getHandle(operation.runId);
-  await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ chosen: 1 }));
+  const restart = fleet().temporal.client.workflow.getHandle(operation.workflowId);
+  await until(async () => expect(await restart.query(operationProgress)).toMatchObject({ chosen: 1 }));
   const transition = await typedVms.change({ restartNow: false });
   for (const handle of [restart, transition.handle]) {
     await sendNonsense(handle);
     await ask(handle);
     await unharmed(handle);
-    await handle.signal<unknown[]>('abort', deep(1_000));
   }
   const vmi = { namespace: typedVms.namespace, name: 'db' };
   await fleet().kube.patch(VirtualMachineInstances, vmi, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
   });
+  for (const one of [operation, transition]) await one.set({ aborted: true });
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
   expect(await restart.result()).toMatchObject({ phase: 'Aborted' });
 });

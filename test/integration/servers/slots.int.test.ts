@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { powerProgress } from '../../../workflows/lib/messages.ts';
+import { operationProgress } from '../../../workflows/lib/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { TypedVms, NEW } from '../machine-types/machine-types.ts';
 import { aSecondLater, TestOperation } from '../operations/operations.ts';
@@ -26,12 +26,12 @@ test('restarts and machine type transitions that wait take none either', async (
   await typedVms.vmiPower('paused', 'pause');
   await aSecondLater();
   const operation = await TestOperation.make(fleet().kube, namespace, { vms: { names: ['paused'] } });
-  const restart = fleet().temporal.client.workflow.getHandle(operation.runId);
+  const restart = fleet().temporal.client.workflow.getHandle(operation.workflowId);
   const skipped = [{ message: 'it is paused by a user' }];
-  await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ skipped }));
+  await until(async () => expect(await restart.query(operationProgress)).toMatchObject({ skipped }));
 
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   expect(await transition.progress()).toMatchObject({ phase: 'Waiting' });
-  expect(await restart.query(powerProgress)).toMatchObject({ phase: 'Restarting', open: 1 });
+  expect(await restart.query(operationProgress)).toMatchObject({ phase: 'Restarting', open: 1 });
 });

@@ -1,10 +1,10 @@
 import { POD_REVISION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
-import { activityNow, isByWorker, isDeletion, runNow } from '../facts.ts';
+import { activityNow, inputOf, isByWorker, isDeletion, runNow } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
@@ -50,7 +50,7 @@ export class MigrationGuarantees extends Check {
     const act = `${run} ${metadata.uid}`;
     if (this.#made.has(act)) this.broken('G10', `${run} migrates ${metadata.name} twice, by ${name}`);
     this.#made.add(act);
-    const { action, atOnce } = this.world.temporal.runs.get(run)!.args[0] as PowerVmsInput;
+    const { action, atOnce } = inputOf(this.world.temporal.runs.get(run)!) as PowerRunInput;
     const going = this.world.server
       .all<Migration>(VirtualMachineInstanceMigrations)
       .filter((one) => one.metadata.name.startsWith('operation-') && !isOver(one));

@@ -17,9 +17,17 @@ import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { namedAdoptions, namedAmong } from '../../../decisions/views/annotations/named-vms.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
-import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
-import { activityNow, isByWorker, isDeletion, isGoing, isReady, runNow, runs } from '../facts.ts';
+import {
+  activityNow,
+  inputOf,
+  isByWorker,
+  isDeletion,
+  isGoing,
+  isReady,
+  runNow,
+  runs,
+  transitionInputOf,
+} from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
@@ -92,7 +100,8 @@ export class RunGuarantees extends Check {
     const activity = activityNow();
     const { name } = vm.metadata;
     const run = runNow();
-    const transition = run === undefined ? undefined : (this.#argsOf(run) as MachineTypeTransitionInput).transition;
+    const transition =
+      run === undefined ? undefined : transitionInputOf(this.world.temporal.runs.get(run)!)?.transition;
     if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.broken('G4', `${name} is changed by ${activity}, and was left out`);
@@ -156,11 +165,9 @@ export class RunGuarantees extends Check {
   }
 
   #limitOf(run: string): number | undefined {
-    const activity = activityNow();
-    if (activity === OF_POWER) return (this.#argsOf(run) as PowerVmsInput).atOnce;
-    if (activity === 'followTransition')
-      return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
-    return undefined;
+    const input = inputOf(this.world.temporal.runs.get(run)!);
+    if (input?.action === 'MachineType') return input.transition.maxRestarts as number;
+    return input?.atOnce;
   }
 
   /** Forgets VMs that are back, and those that are no longer meant to run. */
@@ -171,10 +178,6 @@ export class RunGuarantees extends Check {
       const isOver = vm === undefined || vm.metadata.uid !== uid || isGoing(vm) || !runs(vm);
       if (isOver || (isReady(live) && live?.metadata.uid !== vmi)) this.#down.delete(uid);
     }
-  }
-
-  #argsOf(run: string): unknown {
-    return this.world.temporal.runs.get(run)!.args[0];
   }
 }
 
@@ -221,10 +224,10 @@ export class TransitionGuarantees extends Check {
     this.#checkOnce(after, 'changed');
     const key = (id: string): string => `${id} ${uid}`;
     if (!this.#types.has(key(run))) this.#types.set(key(run), typeOf(before));
-    const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
+    const { transition } = transitionInputOf(this.world.temporal.runs.get(run)!)!;
     const { undoes } = transition.scope;
     if (undoes === null) return;
-    const undone = key([...this.world.temporal.runs.keys()].find((id) => id.endsWith(`/${undoes}/run`)) ?? undoes);
+    const undone = key([...this.world.temporal.runs.keys()].find((id) => id.endsWith(`/${undoes}`)) ?? undoes);
     if (typeOf(after) !== this.#types.get(undone))
       this.broken('G4', `${name} gets ${typeOf(after)} by ${run}, and had ${this.#types.get(undone)} before`);
   }
@@ -241,7 +244,7 @@ export class TransitionGuarantees extends Check {
     const run = runNow();
     if (activityNow() !== 'followTransition' || run === undefined) return;
     const { name, uid } = before.metadata;
-    const { transition } = this.world.temporal.runs.get(run)!.args[0] as MachineTypeTransitionInput;
+    const { transition } = transitionInputOf(this.world.temporal.runs.get(run)!)!;
     if (!transition.restartNow) this.broken('G4', `${run} restarts ${name}, which it leaves to its owner`);
     const key = `${run} ${this.world.vm(name)?.metadata.uid}`;
     const earlier = this.#restarted.get(key);
@@ -251,9 +254,10 @@ export class TransitionGuarantees extends Check {
 
   /** Checks that a transition that has ended by itself has left no mark. */
   checkEnd(): void {
-    for (const { id, type, isOpen, status } of this.world.temporal.runs.values()) {
-      if (isOpen || status !== 'COMPLETED' || type !== 'machineTypeTransition') continue;
-      const mark = id.split('/').at(-2);
+    for (const run of this.world.temporal.runs.values()) {
+      const { id, isOpen, status } = run;
+      if (isOpen || status !== 'COMPLETED' || transitionInputOf(run) === undefined) continue;
+      const mark = id.split('/').at(-1);
       for (const { metadata } of this.world.vms)
         if (metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] === mark)
           this.broken('G4', `${metadata.name} has the mark of ${id}, which has ended`);

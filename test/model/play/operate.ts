@@ -1,17 +1,17 @@
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
-import { operationRunIdOf } from '../../../workflows/lib/messages.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
+import { operationIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
 import { NAMESPACE, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 
 /**
- * Makes an operation, as `drover vm start|stop|restart` does, and starts its run with these VMs. In the model, the
- * workflow of the operation does not run: signals steer the run. Returns the id of the run's workflow.
+ * Makes an operation, as `drover vm start|stop|restart` does, and starts its workflow as if it had chosen these VMs.
+ * Returns the id of the workflow.
  */
 export function operate(
   world: World,
-  input: Omit<PowerVmsInput, 'operation'>,
+  input: Omit<PowerRunInput, 'operation'>,
   spec: Pick<OperationSpec, 'patch'> = {},
 ): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
@@ -27,7 +27,19 @@ export function operate(
     },
   });
   const operation = { namespace: NAMESPACE, name: metadata.name, uid: metadata.uid };
-  const id = operationRunIdOf({ ...refOf(metadata.name), uid: metadata.uid });
-  world.temporal.start('powerVms', id, [{ ...input, operation }]);
+  const key = { ...refOf(metadata.name), uid: metadata.uid };
+  const id = operationIdOf(key);
+  world.temporal.start('operation', id, [key, { input: { ...input, operation }, state: null }]);
   return id;
+}
+
+/** Pauses, resumes or aborts an operation. In most stories, the watch does not tell its workflow. */
+export function steer(world: World, id: string, what: 'pause' | 'resume' | 'abort'): void {
+  const { namespace, name } = world.temporal.runs.get(id)!.args[0] as OperationKey;
+  const change = what === 'abort' ? { aborted: true } : { paused: what === 'pause' };
+  world.server.write(VirtualMachineOperations, { namespace: namespace!, name }, (before) => ({
+    ...before,
+    spec: { ...(before['spec'] as object), ...change },
+  }));
+  world.temporal.signal(id, 'changed', []);
 }

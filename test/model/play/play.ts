@@ -1,4 +1,5 @@
 import { VirtualMachines } from '../../../api/resources.ts';
+import { transitionInputOf } from '../facts.ts';
 import { watched } from '../guarantees/watch.ts';
 import type { Happening, SetHappening } from '../random/happenings.ts';
 import type { Scenario } from '../random/scenarios.ts';
@@ -89,17 +90,18 @@ function endWorkflow(world: World, { what, workflow }: Extract<Happening, { work
   world.say(`-- ${what}: ${run.id}`);
   if (what === 'cancel workflow') world.temporal.cancel(run.id);
   else world.temporal.terminate(run.id);
+  const input = run.isOpen ? undefined : transitionInputOf(run);
+  if (input !== undefined) void world.wait(15_000).then(() => world.people.runTransition(input));
   if (run.type === 'watch') void world.wait(15_000).then(() => world.keepWatch());
 }
 
 function loseTemporal(world: World): void {
   world.say('-- Temporal loses all workflows');
   const transitions = openTransitions(world);
-  for (const { id } of transitions) world.people.lost.add(id);
   for (const { id } of world.temporal.runs.values()) world.temporal.terminate(id);
   void world.wait(15_000).then(() => {
     world.keepWatch();
-    for (const { id, args } of transitions) world.people.runTransition(id, args[0]);
+    for (const { input } of transitions) world.people.runTransition(input);
   });
 }
 
@@ -112,9 +114,9 @@ function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { wh
 function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {
   const { restartNow, maxRestarts, isUndo } = happening;
   const ended = [...world.temporal.runs.values()].findLast(
-    ({ type, isOpen }) => type === 'machineTypeTransition' && !isOpen,
+    (run) => transitionInputOf(run) !== undefined && !run.isOpen,
   );
-  const undoes = isUndo && ended !== undefined ? ended.id.split('/').at(-2)! : null;
+  const undoes = isUndo && ended !== undefined ? ended.id.split('/').at(-1)! : null;
   const { glob, to } = undoes === null ? happening : { glob: '*', to: null };
   const scope = {
     glob,

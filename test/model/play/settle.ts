@@ -1,14 +1,14 @@
 import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
+import type { TransitionRunInput } from '../../../decisions/operations/run-input.ts';
 import { OWNER_WORKFLOWS } from '../../../workflows/lib/ids.ts';
 import { progress } from '../../../workflows/lib/messages.ts';
-import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
-import { coresOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
+import { coresOf, inputOf, transitionInputOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
 import { hold, whyHeld } from '../holds/hold.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
+import { steer } from './operate.ts';
 
 const HOUR_MS = 3_600_000;
 /** Longer than a claim counts if nobody acts on it. */
@@ -50,8 +50,7 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
     await endPauses(world, name);
   }
   // Nobody restarts VMs as their owners here, so these transitions would wait forever.
-  for (const { id, args } of openTransitions(world))
-    if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  for (const { id, input } of openTransitions(world)) if (!input.transition.restartNow) steer(world, id, 'abort');
   for (const name of names) {
     if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world.pool(name)), 2 * HOUR_MS)))
       world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
@@ -84,10 +83,8 @@ async function endPauses(world: World, name: string): Promise<void> {
 
 /** Ends what stops VMs: whoever starts them afterwards has the last word. */
 async function endStops(world: World): Promise<void> {
-  const stops = [...world.temporal.runs.values()].filter(
-    ({ isOpen, type, args }) => isOpen && type === 'powerVms' && (args[0] as PowerVmsInput).action === 'Stop',
-  );
-  for (const { id } of stops) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  const stops = [...world.temporal.runs.values()].filter((run) => run.isOpen && inputOf(run)?.action === 'Stop');
+  for (const { id } of stops) steer(world, id, 'abort');
   if (!(await world.until(() => stops.every(({ isOpen }) => !isOpen), HOUR_MS)))
     world.break(`G12: stops do not end: ${stops.map(({ id }) => id).join(', ')}`);
 }
@@ -106,10 +103,11 @@ async function untilSetRight(world: World, name: string): Promise<void> {
     world.break(`G12: ${vm.metadata.name} of ${name} is not set right: ${inWords(world, name)}`);
 }
 
-export const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
-  [...world.temporal.runs.values()].flatMap(({ isOpen, type, id, args }) =>
-    isOpen && type === 'machineTypeTransition' ? [{ id, args: args as [MachineTypeTransitionInput] }] : [],
-  );
+export const openTransitions = (world: World): { id: string; input: TransitionRunInput }[] =>
+  [...world.temporal.runs.values()].flatMap((run) => {
+    const input = run.isOpen ? transitionInputOf(run) : undefined;
+    return input === undefined ? [] : [{ id: run.id, input }];
+  });
 
 function isAsWanted(world: World, name: string): boolean {
   const pool = world.pool(name);

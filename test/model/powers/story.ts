@@ -1,11 +1,11 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
+import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
-import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { isReady } from '../facts.ts';
-import { operate } from '../play/operate.ts';
+import { operate, steer } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { PowerLog } from '../power-log.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -36,7 +36,7 @@ export type Stories = Record<string, Story>;
 const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 
 /** What the VM is chosen by. */
-export function targetIn(world: World, action: PowerVmsInput['action'], vm: Stored): string {
+export function targetIn(world: World, action: PowerRunInput['action'], vm: Stored): string {
   if (!isAboutVmi(action)) return vm.metadata.uid;
   return targetOfVmi(action, vmiView(world.vmi(nameOf(vm)) as unknown as Stored<VirtualMachineInstance>));
 }
@@ -44,8 +44,8 @@ export function targetIn(world: World, action: PowerVmsInput['action'], vm: Stor
 /** Begins with all VMs that there are, or with all that have VMIs. Returns the workflow's id. */
 export function begin(
   { world, log }: Stage,
-  action: PowerVmsInput['action'],
-  how: Partial<Omit<PowerVmsInput, 'action' | 'chosen' | 'operation'>> = {},
+  action: PowerRunInput['action'],
+  how: Partial<Omit<PowerRunInput, 'action' | 'chosen' | 'operation'>> = {},
   spec: Parameters<typeof operate>[2] = {},
 ): string {
   const command = action === 'Patch' ? 'change apply' : `vm ${action.toLowerCase()}`;
@@ -77,7 +77,7 @@ export async function ended({ world, log }: Stage, id: string): Promise<void> {
 
 export function signal({ world, log }: Stage, id: string, name: 'pause' | 'resume' | 'abort'): void {
   log.person(name);
-  world.temporal.signal(id, name, [{ by: 'ann' }]);
+  steer(world, id, name);
 }
 
 /** By virtctl. */

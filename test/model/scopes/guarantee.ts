@@ -92,8 +92,7 @@ export class ScopeGuarantees extends Check implements Onlooker {
   /** The operation whose VMs are acted on now, also if it is deleted. */
   #operation(): StoredOperation | undefined {
     if (activityNow() !== 'changePower') return undefined;
-    const [input] = this.world.temporal.runs.get(runNow()!)!.args as [{ operation: OperationRef }];
-    const { namespace, uid } = input.operation;
+    const [{ namespace, uid }] = this.world.temporal.runs.get(runNow()!)!.args as [OperationRef];
     const { events } = this.world.server.kind(
       namespace === undefined ? ClusterVirtualMachineOperations : VirtualMachineOperations,
     );

@@ -204,7 +204,7 @@ function disturb(
   }
 }
 
-/** Ends the workflow of an operation in Temporal's Web UI. Its run goes on, and a worker begins the workflow again. */
+/** Ends the workflow of an operation in Temporal's Web UI. A worker begins it anew, and it continues. */
 function end(world: World, number: number): void {
   const open = [...world.temporal.runs.values()].filter(({ isOpen, type }) => isOpen && type === 'operation');
   const run = open[number % Math.max(open.length, 1)];

@@ -45,7 +45,7 @@ test('a VM that leaves its pool while it is paused as standby resumes, and a mac
     });
     await world.wait(1_000);
     const isOver = (): boolean =>
-      [...world.temporal.runs.values()].every(({ type, isOpen }) => type !== 'machineTypeTransition' || !isOpen);
+      [...world.temporal.runs.values()].every(({ type, isOpen }) => type !== 'operation' || !isOpen);
     expect(await world.until(isOver, 30 * MINUTE_MS)).toBe(true);
     expect((world.vmi('web-3') as VirtualMachineInstance).status?.machine?.type).toBe('pc-q35-rhel9.4.0');
   }));

@@ -2,6 +2,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
 import { isReady } from '../facts.ts';
+import { steer } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { TransitionLog } from '../transition-log.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -62,7 +63,7 @@ function begin(
 }
 
 /** UID of the operation of a run. */
-const operationOf = (run: string): string => run.split('/').at(-2)!;
+const operationOf = (run: string): string => run.split('/').at(-1)!;
 
 async function ended({ world, log }: Stage, id: string): Promise<void> {
   await world.wait(100);
@@ -73,9 +74,9 @@ async function ended({ world, log }: Stage, id: string): Promise<void> {
   log.end((await world.temporal.runs.get(id)!.result.promise) as TransitionProgress);
 }
 
-function signal({ world, log }: Stage, id: string, name: string): void {
+function signal({ world, log }: Stage, id: string, name: 'pause' | 'resume' | 'abort'): void {
   log.person(name);
-  world.temporal.signal(id, name, [{ by: 'ann' }]);
+  steer(world, id, name);
 }
 
 /** Waits until so many VMs have a VMI that is ready and of the new type. */

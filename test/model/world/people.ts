@@ -16,6 +16,7 @@ import { nameVms, removeVms } from '../../../clients/scaling/remove-vms.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import type { Vm } from '../../../decisions/membership/moves.ts';
+import type { TransitionRunInput } from '../../../decisions/operations/run-input.ts';
 import { transitionOf } from '../../../decisions/operations/transition.ts';
 import type { HealingRequest } from '../../../decisions/pool/healing-request.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
@@ -24,8 +25,7 @@ import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import { operationRunIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
-import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { operationIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { specOf } from '../../decisions/machine-types/spec-of.ts';
 import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
@@ -53,8 +53,6 @@ export class People {
   readonly client: ModelClient;
   readonly #world: Surroundings;
   #transitions = 0;
-  /** Runs of operations that Temporal loses: they begin again. */
-  readonly lost = new Set<string>();
   #requests = 0;
 
   constructor(world: Surroundings, clientOf: (process: Process) => ModelClient) {
@@ -118,8 +116,8 @@ export class People {
   }
 
   /**
-   * Makes an operation, as `drover machine-types update` does, and starts its run: in the model, the workflow of the
-   * operation does not run. Returns the id of the run's workflow, and the operation's UID.
+   * Makes an operation, as `drover machine-types update` does, and starts its workflow. Returns the id of that, and the
+   * operation's UID.
    */
   startTransition(asked: Omit<Transition, 'templates'>): { run: string; uid: string } {
     const { requestedBy, reason } = asked;
@@ -134,25 +132,17 @@ export class People {
     const operation = { namespace: NAMESPACE, name, uid };
     const asOf = { vms: resourceVersion, vmis: resourceVersion, pools: resourceVersion };
     const transition = transitionOf({ metadata: made.metadata, spec });
-    const run = operationRunIdOf({ ...refOf(name), uid });
-    this.runTransition(run, { operation, action: 'MachineType', transition, requestedBy, reason, asOf });
+    const run = this.runTransition({ operation, action: 'MachineType', transition, requestedBy, reason, asOf });
     return { run, uid };
   }
 
-  /** As the workflow of the operation does, which tells in the object that the run has ended, unless it is lost. */
-  runTransition(run: string, input: MachineTypeTransitionInput): void {
-    const { result } = this.#world.temporal.start('machineTypeTransition', run, [input]);
-    const ended = (): void => {
-      if (this.lost.delete(run)) return;
-      const status = { completionTime: new Date(Date.now()).toISOString() };
-      this.#world.server.write(
-        VirtualMachineOperations,
-        input.operation,
-        (before) => ({ ...before, status }),
-        'status',
-      );
-    };
-    result.promise.then(ended, ended);
+  /** As a watch does, also once Temporal has lost the workflow. Returns its id. */
+  runTransition(input: TransitionRunInput): string {
+    const { name, uid } = input.operation;
+    const key = { ...refOf(name), uid };
+    const id = operationIdOf(key);
+    this.#world.temporal.start('operation', id, [key, { input, state: null }]);
+    return id;
   }
 
   deleteVm(name: string): Promise<void> {

@@ -10,6 +10,7 @@ import { callSignal } from '../../../activities/lib/current-attempt.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
+import { StatusReports } from '../../../activities/operations/status-reports.ts';
 import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import type { Planned, PlanRequest } from '../../../activities/owners/plan-request.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
@@ -25,11 +26,12 @@ import { createScheduleActivities } from '../../../activities/schedules/schedule
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
 import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
+import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { runControl } from '../../../workers/operations/run-control.ts';
 import { childSignals, signalsOf } from '../../../workers/watch/workflow-signals.ts';
+import { operationIdOf } from '../../../workflows/lib/messages.ts';
 import { CLUSTER, PROMETHEUS } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -71,6 +73,8 @@ async function answerOf(value: () => string): Promise<Answer> {
   return { status: 200, body: JSON.stringify({ status: 'success', data }) };
 }
 
+const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: CLUSTER, ...ref });
+
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
   const { process, client: plain, burst, withOperations, onPlan, onPlanFailed, onUnproven } = options;
@@ -96,6 +100,7 @@ export function createWorker(options: WorkerOptions): Worker {
     onPlanned: ({ name, isFailed }) => void (isFailed && onPlanFailed(name)),
   });
   const told = new BatchCache();
+  const ofOperations = { ...common, workflowIdOf, reports: new StatusReports({ client, workflowIdOf }) };
   const activities = withFailures({
     ...pools,
     plan: async (request: PlanRequest) => {
@@ -125,16 +130,16 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createUpdateActivities(common),
     ...createEvacuationActivities(common),
     ...createHealActivities(common),
-    ...createPowerActivities({ ...common, runs: runControl(CLUSTER), chosenUids: new ChosenUids() }),
-    ...createMachineTypeActivities({ ...common, runs: runControl(CLUSTER), patchConcurrency: 3 }),
+    ...createPowerActivities({ ...ofOperations, chosenUids: new ChosenUids() }),
+    ...createMachineTypeActivities({ ...ofOperations, patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),
-    ...createOperationActivities({ ...common, runs: runControl(CLUSTER) }),
+    ...createOperationActivities(ofOperations),
     ...createWatchActivities({
       client,
       cache,
       burst,
-      // Most stories start runs themselves.
+      // Most stories start operations themselves.
       signalsOf: (what) => (what === 'operation' && !withOperations ? NONE : signalsOf(what)),
       childSignals,
       stopping: stopping.signal,

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import {
   healVmIdOf,
   operationIdOf,
-  operationRunIdOf,
   ownerIdOf,
   poolIdOf,
   poolOfChild,
@@ -24,7 +23,6 @@ test('an id is never longer than what the databases of Temporal hold', () => {
     healVmIdOf(longest, vm(2), 2),
     updateBatchIdOf(longest, '0123456789', 1_000),
     operationIdOf(long),
-    operationRunIdOf(long),
     scheduleIdOf(long),
     operationIdOf({ ...long, uid: '1d6f8f6e' }),
   ];
@@ -38,5 +36,4 @@ test('an id is never longer than what the databases of Temporal hold', () => {
 test('other ids say in full what they are of', () => {
   const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
   expect(healVmIdOf(ref, 'web-1', 2)).toBe('pool/default/shop/web/heal/web-1/2');
-  expect(operationRunIdOf(operation('reboot'))).toBe('operation/default/shop/reboot/0c5f8f6e/run');
 });

@@ -1,6 +1,8 @@
 import type { Stored } from '../../../../api/objects.ts';
 import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
 import { changesOf } from '../../../../decisions/changes/change-record.ts';
+import type { StoredOperation } from '../../../../decisions/views/stored-operation.ts';
+import type { OperationKey } from '../../../../workflows/lib/messages.ts';
 import { refuseFor } from '../../refusals/refuse.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import { begin, ended, losesWorker, MINUTE, type Stage, type Stories } from '../story.ts';
@@ -73,11 +75,10 @@ async function losesWorkerInDryRun({ world, log }: Stage): Promise<void> {
 async function refused({ world, log }: Stage, id: string): Promise<void> {
   const run = world.temporal.runs.get(id)!;
   if (!(await world.until(() => !run.isOpen, 5 * MINUTE))) return world.break(`run ${run.id} does not end`);
-  const why = await run.result.promise.then(
-    () => 'not at all',
-    (error: Error) => error.message,
-  );
-  log.person(`it is refused: ${why}`);
+  const { name } = run.args[0] as OperationKey;
+  const { status } = world.server.find(VirtualMachineOperations, { namespace: NAMESPACE, name }) as StoredOperation;
+  const failed = status?.conditions?.find(({ type }) => type === 'Failed');
+  log.person(`it is ${failed?.reason}: ${failed?.message}`);
   const changes = changed({ world, log }).map(({ metadata }) => metadata.name);
   if (changes.length > 0) world.break(`${changes.join(', ')}: changed though another change is refused`);
 }

@@ -1,4 +1,5 @@
-import { CancellationScope, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
+import { log, proxyActivities } from '@temporalio/workflow';
+import type { TransitionRequest } from '../../activities/machine-types/context.ts';
 import type { MachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import type { TypeChanges, Unpatched } from '../../activities/machine-types/patch-vms.ts';
 import type { FollowedTransition } from '../../activities/machine-types/transition-method.ts';
@@ -7,107 +8,107 @@ import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { NotRetried } from '../../decisions/machine-types/not-retried.ts';
-import { transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import {
+  addOutcome,
+  isAtWork,
+  isFullOf,
+  mayFail,
+  newTally,
+  TALLIED,
+  transitionProgress,
+  type TransitionTally,
+} from '../../decisions/machine-types/transition-tally.ts';
+import { NO_COUNTS, transitionOutline, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { TransitionRunInput } from '../../decisions/operations/run-input.ts';
-import { BY_SPEC } from '../../decisions/operations/status.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { addFailure } from '../../decisions/runs/failures.ts';
-import type { FailedVm } from '../../decisions/runs/progress.ts';
-import { Journal } from '../history/journal.ts';
-import { transitionProgress } from '../lib/messages.ts';
-import { onQuery } from '../lib/on-signal.ts';
+import type { FailedVm, RunOutline } from '../../decisions/runs/progress.ts';
+import type { Journal } from '../history/journal.ts';
 import { actingActivities } from '../lib/queues.ts';
-import { runDetails } from '../runs/details.ts';
-import { CHECKING, Run } from '../runs/run.ts';
+import { newRunState, Run, UNTIL_DONE, type RunState } from '../runs/run.ts';
 import { awaitDetails, CHECK, PREFLIGHT } from './details.ts';
 import { actOf, recordChanges } from './records.ts';
-import { begun, isFullOf, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
-export interface MachineTypeTransitionInput extends TransitionRunInput {
-  /** What a run hands to the next when its history has grown long. */
-  carried?: TransitionState;
+/**
+ * Plain data: each run hands it to the next. Holds only VMs in flight and failed VMs; everything else is in the
+ * cluster.
+ */
+interface TransitionState extends RunState, TransitionTally, Pick<TransitionProgress, 'counts' | 'skipped' | 'full'> {
+  /** How many calls of the activity that restarts VMs have told what they did. */
+  turn: number;
+}
+
+const begun = (): TransitionState => ({
+  ...newRunState(),
+  ...newTally(new Date(Date.now()).toISOString()),
+  counts: NO_COUNTS,
+  skipped: [],
+  full: [],
+  turn: 0,
+});
+
+/** What is to be done, and how far that is: plain data. */
+export interface CarriedTransition {
+  input: TransitionRunInput;
+  /** Null if it has not begun. */
+  state: TransitionState | null;
+  /** What was done before. */
+  acts?: Act[];
 }
 
 const acting = () => actingActivities<MachineTypeActivities>();
-const untilDone = {
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-} as const;
-const { preflightTransition } = proxyActivities<MachineTypeActivities>(CHECKING);
-// Retried until done: what is impossible comes back as an outcome.
-const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearTransitionLabels } =
-  proxyActivities<MachineTypeActivities>(untilDone);
+const { preflightTransition, checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearTransitionLabels } =
+  proxyActivities<MachineTypeActivities>(UNTIL_DONE);
 
 const MAX_CHANGED_LISTED = 100;
+
+type Working = 'Changing' | 'Waiting';
 
 /**
  * Changes the machine type of VMs of any owner, and follows each VM until its VMI has the new type: restarted by
  * drover, within a budget, or by its owner. Keeps no list of VMs: each turn reads from the cluster what is still to be
  * done, a few hundred names at most.
  */
-export const machineTypeTransition = (
-  input: MachineTypeTransitionInput,
-): Promise<TransitionProgress & { acts: Act[] }> =>
-  CancellationScope.nonCancellable(() => new TransitionRun(input).carryOut());
-
-type Working = 'Changing' | 'Waiting';
-
-class TransitionRun extends Run<FollowedTransition, Working> {
-  readonly #input: MachineTypeTransitionInput;
+export class TransitionRun extends Run<FollowedTransition, Working> {
+  readonly #input: TransitionRunInput;
   readonly #state: TransitionState;
 
-  constructor(input: MachineTypeTransitionInput) {
-    const state = input.carried ?? begun();
-    super(state, 'Changing', {
-      pauses: 'Change and restart no further VM until resume; VMs that are already restarting come back.',
-      aborts: 'Change and restart no further VM, and end once VMs that are already restarting are back.',
-      journal: new Journal(state.acts),
-    });
+  constructor({ input, state: carried }: CarriedTransition, journal: Journal) {
+    const state = carried ?? begun();
+    super(state, 'Changing', { journal, isNew: carried === null });
     this.#input = input;
     this.#state = state;
-    onQuery(transitionProgress, 'How far it is, for the status of its operation.', () => this.#progress());
   }
 
-  async carryOut(): Promise<TransitionProgress & { acts: Act[] }> {
-    if (this.#input.carried === undefined) {
-      const found = await this.preflight(() => preflightTransition.executeWithOptions(PREFLIGHT, [this.#request()]));
-      Object.assign(this.#state, found ?? {});
-    }
-    this.showNow();
-    await this.untilOver();
+  get progress(): TransitionProgress {
+    const state = this.#state;
+    const inProgress = state.inProgress.map(({ vm }) => vm);
+    const { transition } = this.#input;
+    const now = { phase: this.phase, ...pick(state, ['counts', 'full', 'skipped', 'paused', 'aborted']), inProgress };
+    return transitionProgress(state, { ...now, transition });
+  }
+
+  protected async check(): Promise<void> {
+    Object.assign(this.#state, await preflightTransition.executeWithOptions(PREFLIGHT, [this.#request()]));
+  }
+
+  protected override async tidyUp(): Promise<void> {
     const { operation, transition } = this.#input;
     const vms = { allWithin: transition.scope.namespaces };
     const request = { operation, vms, minVersions: this.#state.minVersions };
     await clearTransitionLabels.executeWithOptions({ summary: 'clear the labels that are left on VMs' }, [request]);
-    this.showEnd();
-    return { ...this.#progress(), acts: this.journal.kept };
-  }
-
-  #progress(): TransitionProgress {
-    const state = this.#state;
-    return {
-      action: 'MachineType',
-      phase: this.phase,
-      transition: this.#input.transition,
-      ...pick(state, KEPT),
-      failures: state.failed.length,
-      inProgress: state.inProgress.map(({ vm }) => vm),
-      skipped: [...state.skipped, ...changedMeanwhile(state.changed)],
-    };
   }
 
   protected recorded(): Omit<BegunAct, 'vms'> {
     return actOf('restart', this.#input.transition);
   }
 
-  protected details(): string {
-    const progress = this.#progress();
-    return runDetails(progress, transitionOutline(progress));
+  protected outline(): RunOutline {
+    return transitionOutline(this.progress);
   }
 
   protected working(): Working {
-    return isAtWork(this.#state) ? 'Changing' : 'Waiting';
+    return this.#state.digest === null || isAtWork(this.#state) ? 'Changing' : 'Waiting';
   }
 
   protected hasFailures(): boolean {
@@ -115,41 +116,30 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   protected isTripped(): boolean {
-    return this.#mayFail() < 0 || isFullOf(this.#state.failed);
-  }
-
-  /** How many more VMs may fail in their restarts that were ready before. */
-  #mayFail(): number {
-    return this.#input.transition.maxFailures - this.#state.failed.filter(({ wasAvailable }) => wasAvailable).length;
+    return mayFail(this.#state, this.#input.transition) < 0 || isFullOf(this.#state.failed);
   }
 
   /** What every request about the VMs of the transition says. */
-  #request(): Pick<MachineTypeTransitionInput, 'operation' | 'transition'> &
-    Pick<TransitionState, 'results' | 'minVersions'> {
+  #request(): TransitionRequest {
     return { ...pick(this.#input, ['operation', 'transition']), ...pick(this.#state, ['results', 'minVersions']) };
   }
 
   protected observe(): Promise<FollowedTransition> {
-    const { inProgress, failed, counts, ...state } = this.#state;
+    const { inProgress, counts, ...state } = this.#state;
     return acting().followTransition.executeWithOptions(awaitDetails(counts), [
       {
         ...this.#request(),
         asOf: this.#input.asOf,
-        ...pick(state, ['operationVersion', 'maxRestarts', 'digest', 'turn']),
+        ...pick(state, [...TALLIED, 'operationVersion', 'digest', 'turn']),
         inProgress: [...inProgress],
-        failed: failed.map(({ message: _message, ...one }) => one),
-        mayFail: this.#mayFail(),
-        mayStart: this.mayTouch(),
-        isEnding: this.isEnding(),
         reportMs: this.reportMs(),
       },
     ]);
   }
 
-  protected keep({ counts, skipped, full, digest, whyOver }: FollowedTransition): void {
-    if (whyOver !== null)
-      this.#state.aborted ??= { by: BY_SPEC, at: new Date(Date.now()).toISOString(), reason: whyOver };
-    Object.assign(this.#state, { counts, skipped, full, digest, turn: this.#state.turn + 1 });
+  protected keep(found: FollowedTransition): void {
+    Object.assign(this.#state, pick(found, ['counts', 'skipped', 'full', 'digest']));
+    this.#state.turn++;
   }
 
   /**
@@ -206,16 +196,9 @@ class TransitionRun extends Run<FollowedTransition, Working> {
     this.learn(minVersions);
   }
 
-  protected keepOutcome({ vm, uid, end, message = '', since, wasDown }: PowerOutcome): void {
-    if (end === 'Restarted') this.#state.restarted++;
-    if (end !== 'Failed') return;
-    this.#fail({
-      vm,
-      message,
-      ...(uid !== undefined && { uid }),
-      ...(wasDown === true && { wasDown }),
-      wasAvailable: since !== undefined && wasDown !== true,
-    });
+  protected keepOutcome(outcome: PowerOutcome): void {
+    addOutcome(this.#state, outcome);
+    if (outcome.end === 'Failed') warn(outcome);
   }
 
   #keepPatched(changes: readonly TypeChanges[], outcomes: readonly Unpatched[]): void {
@@ -229,15 +212,13 @@ class TransitionRun extends Run<FollowedTransition, Working> {
   }
 
   #fail(failure: FailedVm & NotRetried): void {
-    const { vm, message } = failure;
-    log.warn('the machine type of a VM could not be changed', { vm, message });
+    warn(failure);
     addFailure(this.#state.failed, failure);
   }
-
-  protected continueAsNew(): Promise<never> {
-    return continueAsNew<typeof machineTypeTransition>({ ...this.#input, carried: this.#state });
-  }
 }
+
+const warn = ({ vm, message }: Pick<PowerOutcome, 'vm' | 'message'>): void =>
+  log.warn('the machine type of a VM could not be changed', { vm, message });
 
 const named = (what: string, names: readonly string[]): { summary: string } => ({
   summary: summary(`${what} ${formatNames(names)}`),

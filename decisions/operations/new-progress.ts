@@ -1,0 +1,27 @@
+import { newTally as newTransitionTally, transitionProgress } from '../machine-types/transition-tally.ts';
+import { NO_COUNTS } from '../machine-types/transition.ts';
+import { ACTION_LABELS } from '../power/action.ts';
+import { newTally, powerProgress } from '../power/progress.ts';
+import type { FailedVm } from '../runs/progress.ts';
+import type { OperationProgress } from './action-report.ts';
+import type { RunInput } from './run-input.ts';
+
+/** How many VMs an operation was started with. */
+export const chosenIn = (chosen: Record<string, Record<string, string>>): number =>
+  Object.values(chosen).reduce((sum, uids) => sum + Object.keys(uids).length, 0);
+
+const NOTHING = { skipped: [], full: [], inProgress: [], paused: null, aborted: null };
+
+/** How an operation stands that begins. `failed`: see `failuresIn`. `now`: RFC 3339. */
+export function newProgress(input: RunInput, failed: FailedVm[], now: string): OperationProgress {
+  if (input.action === 'MachineType')
+    return transitionProgress(newTransitionTally(now), {
+      ...NOTHING,
+      phase: 'Checking',
+      transition: input.transition,
+      counts: NO_COUNTS,
+    });
+  const { action, chosen } = input;
+  const phase = action === 'Patch' ? 'Checking' : ACTION_LABELS[action].doing;
+  return powerProgress(input, chosenIn(chosen), newTally(failed), { ...NOTHING, phase, open: chosenIn(chosen) });
+}

@@ -1,0 +1,54 @@
+import '../../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
+import type { StoredOperation } from '../../../../decisions/views/stored-operation.ts';
+import { operationIdOf } from '../../../../workflows/lib/messages.ts';
+import { isReady } from '../../facts.ts';
+import { NAMESPACE, refOf } from '../../world/names.ts';
+import type { World } from '../../world/world.ts';
+import { play } from '../story.ts';
+
+const MINUTE = 60_000;
+const NAMES = ['lone-1', 'lone-2', 'lone-3'];
+
+async function failsToStart(world: World, name: string, how: 'always' | null): Promise<void> {
+  const metadata = { annotations: { 'sim.drover.dev/fail-starts': how } };
+  const spec = { template: { metadata } };
+  await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
+}
+
+test('an operation whose workflow is terminated begins anew, and its failures still count', () =>
+  play(
+    async (world) => {
+      for (const name of NAMES) await world.people.createVm(name, { bootMs: 1_000 });
+      expect(await world.until(() => NAMES.every((name) => isReady(world.vmi(name))), MINUTE)).toBe(true);
+      for (const name of NAMES) await failsToStart(world, name, 'always');
+      await world.wait(2_000);
+      const before = new Map(NAMES.map((name) => [name, world.vmi(name)!.metadata.uid]));
+      const { metadata } = world.server.create(VirtualMachineOperations, {
+        metadata: { namespace: NAMESPACE, name: 'restart' },
+        spec: {
+          action: 'Restart',
+          vms: { names: NAMES },
+          atOnce: 1,
+          maxFailures: 1,
+          deadline: '10m',
+          order: { basePolicy: 'Oldest' },
+        },
+      });
+      const status = (): StoredOperation['status'] =>
+        (world.server.find(VirtualMachineOperations, { namespace: NAMESPACE, name: 'restart' }) as StoredOperation)
+          .status;
+      expect(await world.until(() => status()?.vms?.failed === 1, 30 * MINUTE)).toBe(true);
+      // It comes up after all, so that it has not failed by what is seen of it.
+      const [{ vm } = { vm: '' }] = status()!.failures!;
+      await failsToStart(world, vm, null);
+      expect(await world.until(() => isReady(world.vmi(vm)), 10 * MINUTE)).toBe(true);
+      world.temporal.terminate(operationIdOf({ ...refOf('restart'), uid: metadata.uid }));
+      expect(await world.until(() => status()?.completionTime !== undefined, 60 * MINUTE)).toBe(true);
+      expect(status()!.vms).toMatchObject({ failed: 2 });
+      const untouched = NAMES.filter((name) => world.vmi(name)?.metadata.uid === before.get(name));
+      expect(untouched).toHaveLength(1);
+    },
+    { operations: true },
+  ));

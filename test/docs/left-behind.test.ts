@@ -2,10 +2,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import * as names from '../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { ControllerRevisions, PodDisruptionBudgets, type Resource } from '../../api/resources.ts';
 import { ADMISSION_POLICIES } from '../../clients/setup/policies.ts';
 import { releasePatches, type KubeVirtPool } from '../../decisions/membership/kubevirt-pool.ts';
 import { leavePatches, type MovePatches } from '../../decisions/membership/moves.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
+import { TABLE } from '../activities/forged/table.ts';
+import { World } from '../activities/forged/world.ts';
 import { aPool } from '../decisions/fixtures/fleets.ts';
 import { mergePatch } from '../model/world/api-server.ts';
 
@@ -108,3 +111,31 @@ function isThere({ kind, name }: Row, { metadata }: KubeObject): boolean {
   if (kind === 'finalizer') return metadata.finalizers?.includes(name) === true;
   return (kind === 'label' ? metadata.labels : metadata.annotations)?.[name] !== undefined;
 }
+
+/** What workers make for a pool, by the activities that make it; and the words of its row. */
+const MADE: ['createRevision' | 'updatePodDisruptionBudget', Resource, string][] = [
+  ['createRevision', ControllerRevisions, 'ControllerRevisions'],
+  ['updatePodDisruptionBudget', PodDisruptionBudgets, 'PodDisruptionBudget'],
+];
+
+test.each(MADE)('what %s makes belongs to the pool, and has a row', async (activity, resource, words) => {
+  const row = TABLE[activity];
+  const [make] = 'honest' in row ? Object.values(row.honest) : [];
+  const world = new World();
+  const args = make!(world);
+  await world.start();
+  await world.written(activity, args());
+  const owners = world.server.all(resource).map(({ metadata }) => metadata.ownerReferences?.map(({ kind }) => kind));
+  expect(owners).toContainEqual(['VirtualMachinePool']);
+  expect(page).toContain(`| ${words}`);
+});
+
+test('a VM that is deleted by a scale-in leaves its disks, with the marks that the table has', async () => {
+  const world = new World();
+  const owner = world.pool('web', { replicas: 0 });
+  const claim = world.keptDisk(owner, 1);
+  const rowOfDisks = page.split('\n').find((line) => line.endsWith('lists them |'))!;
+  for (const marks of [claim.metadata.labels, claim.metadata.annotations])
+    for (const name of Object.keys(marks ?? {})) expect(rowOfDisks).toContain(`\`${name}\``);
+  expect(claim.metadata.ownerReferences).toBeUndefined();
+});

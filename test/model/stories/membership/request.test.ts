@@ -1,12 +1,13 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { ADOPT_VMS_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../../api/labels-and-annotations.ts';
+import { ADOPT_VMS_ANNOTATION, REMOVE_VMS_ANNOTATION, REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../../api/resources.ts';
 import { wantedReplicas } from '../../../../api/rules/wanted-replicas.ts';
+import { aTemplate } from '../../pools.ts';
 import { CALL_MS } from '../../readings.ts';
 import { NAMESPACE } from '../../world/names.ts';
 import type { World } from '../../world/world.ts';
-import { begun, play } from '../story.ts';
+import { begun, play, statusOf } from '../story.ts';
 import { afterWrites } from './after-writes.ts';
 
 const MINUTE_MS = 60_000;
@@ -180,3 +181,24 @@ test('a pool that is deleted while it adopts VMs gets no other from then on', as
       1,
     );
 });
+
+test('a rollout continues while VMs are adopted, and a scale-in meanwhile leaves as many VMs as it says', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 6 });
+    for (const name of OLD) await world.people.createVm(name, {});
+    await world.wait(5_000);
+    await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
+    await world.wait(3_000);
+    await adopt(world);
+    const isHalfDone = (): boolean => OLD.some((name) => membersOf(world).includes(name));
+    expect(await world.until(isHalfDone, MINUTE_MS)).toBe(true);
+    await world.people.changePool('web', { replicas: 8 });
+    const isSettled = (): boolean =>
+      isNoneNamed(world)() && membersOf(world).length === 8 && statusOf(world)?.rollout?.completedAt !== undefined;
+    expect(await world.until(isSettled, 10 * MINUTE_MS)).toBe(true);
+    expect(isNoneNamed(world)()).toBe(true);
+    expect(membersOf(world)).toHaveLength(8);
+    const own = membersOf(world).filter((name) => /^web-[1-6]$/.test(name));
+    const revisions = own.map((name) => world.vm(name)?.metadata.labels?.[REVISION_LABEL]);
+    expect(new Set(revisions)).toEqual(new Set([statusOf(world)?.updateRevision]));
+  }));

@@ -7,7 +7,7 @@ export const ONLY_IN_ALL = [
   'test/{cluster,dev,simulator,stacks,upgrade}/**/*.int.test.ts',
   'test/deploy/{chart,monitoring,package,release}/**/*.int.test.ts',
   'test/deploy/{cluster,dashboard,image,namespaced,rights}.int.test.ts',
-  'test/clients/dashboard/page/**/*.int.test.ts',
+  'test/clients/dashboard/page/{buttons,drains,operations,outages,page}.int.test.ts',
   'test/clients/dashboard/proxied/browser.int.test.ts',
   'test/clients/{demo,cli/process-end,cli/without-temporal}.int.test.ts',
   'test/integration/{readiness-watch,tutorial}.int.test.ts',

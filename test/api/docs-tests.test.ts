@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { matchesGlob } from 'node:path';
 import { expect, test } from 'vitest';
+import { ONLY_IN_ALL } from '../only-in-all.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const FILE = '`[\\w./-]+\\.test\\.ts`';
@@ -51,4 +53,42 @@ test.each(['docs/replica-sets.md', 'docs/guarantees.md'])('the table of %s names
   const page = read(file);
   expect([...page.matchAll(REFERENCE)].length).toBeGreaterThan(20);
   expect(missingTests(page)).toEqual([]);
+});
+
+const runsOnlyInAll = (file: string): boolean => ONLY_IN_ALL.some((glob) => matchesGlob(`test/${file}`, glob));
+
+/** The rows of the table of guarantees, and the test files that each names. */
+const rows = [...read('docs/guarantees.md').matchAll(/^\| (G\d+) \| (.*)$/gm)].map(([, id, said]) => ({
+  id: id!,
+  isPlayed: said!.startsWith('R'),
+  files: [...said!.matchAll(/`([\w./-]+\.test\.ts)`(\*?)/g)].map(([, file, mark]) => ({ file: file!, mark })),
+}));
+
+test('each guarantee keeps a test in `npm test`', () => {
+  expect(rows.length).toBeGreaterThan(40);
+  const without = rows.filter(({ isPlayed, files }) => !isPlayed && files.every(({ file }) => runsOnlyInAll(file)));
+  expect(without.map(({ id }) => id)).toEqual([]);
+});
+
+const onServers = ({ file }: { file: string }): boolean => file.endsWith('.int.test.ts');
+
+test('each guarantee that has tests on servers keeps one of them in `npm test`', () => {
+  const without = rows.filter(({ files }) => {
+    const theirs = files.filter(onServers);
+    return theirs.length > 0 && theirs.every(({ file }) => runsOnlyInAll(file));
+  });
+  // Upgrades take a release before and one after: `npm test` replays histories instead.
+  expect(without.map(({ id }) => id)).toEqual(['G43']);
+});
+
+test('the table of guarantees marks the files that only `npm run test:all` runs', () => {
+  const wrong = rows.flatMap(({ id, files }) =>
+    files.filter(({ file, mark }) => (mark === '*') !== runsOnlyInAll(file)).map(({ file }) => `${id}: ${file}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('each glob of test/only-in-all.ts fits a file', () => {
+  const unused = ONLY_IN_ALL.filter((glob) => globSync(glob, { cwd: ROOT }).length === 0);
+  expect(unused).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  ADOPT_VMS_ANNOTATION,
   MEMBERSHIP_CHANGE_ANNOTATION,
   MEMBERSHIP_REQUEST_ANNOTATION,
   REMOVE_VMS_ANNOTATION,
@@ -180,8 +181,8 @@ const batchOf = (act: UpdateAct, fields: Partial<Batch> = {}): Batch =>
 const requested = (request: object): Record<string, string> => ({
   [MEMBERSHIP_REQUEST_ANNOTATION]: requestText({ id: '1', ...request }),
 });
-const change = (kind: string, more = {}): Record<string, string> => ({
-  [MEMBERSHIP_CHANGE_ANNOTATION]: JSON.stringify({ kind, by: 'ada', at: ago(30_000), ...more }),
+const change = (kind: string): Record<string, string> => ({
+  [MEMBERSHIP_CHANGE_ANNOTATION]: JSON.stringify({ kind, by: 'ada', at: ago(30_000) }),
 });
 
 interface Waited {
@@ -234,13 +235,13 @@ const WAITS: Record<string, Waited> = {
   'a restart, for its migrations have failed': evacuating({ attempt: 3, ended: 3, failures: 3 }),
   'a takeover': asked({ action: 'takeover' }),
   'a release': asked({ action: 'release' }),
-  'its adoption': asked({ action: 'adopt', vms: ['web-3'] }),
+  'its adoption by name': {
+    vm: null,
+    annotations: { [ADOPT_VMS_ANNOTATION]: JSON.stringify({ 'web-3': 'uid-of-web-3' }) },
+    due: 'adoptNamed',
+  },
   'its removal by name': named('uid-of-web-3', 'delete'),
   'its detachment by name': named({ uid: 'uid-of-web-3', keep: true }, 'release'),
-  'the end of an adoption that is no longer asked for': {
-    annotations: change('adopt', { vms: [{ name: 'web-3', uid: 'uid-of-web-3' }], isCounted: true, request: '1' }),
-    due: 'changeMembers',
-  },
 };
 
 const changing = (kind: 'takeover' | 'release'): object => ({

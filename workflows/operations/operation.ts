@@ -40,22 +40,28 @@ type OperationEnd = (OperationProgress & { acts: Act[] }) | null;
  * Carries out an operation, of a namespace or cluster-wide, and deletes the object when its time after the end is over.
  * What is to be done is read from the API server: once VMs are chosen, a new run of the workflow is given them, and
  * activities act by nothing that the object does not say. A caller who starts it without an object starts nothing.
+ * `ended`: what was done, while the object waits to be deleted.
  */
-export const operation = (key: OperationKey, run: CarriedRun | null = null): Promise<OperationEnd> =>
+export const operation = (
+  key: OperationKey,
+  run: CarriedRun | null = null,
+  ended: OperationEnd = null,
+): Promise<OperationEnd> =>
   // A user who wants it to end aborts or deletes the object.
-  CancellationScope.nonCancellable(() => carryOut(key, run));
+  CancellationScope.nonCancellable(() => carryOut(key, run, ended));
 
-async function carryOut(key: OperationKey, run: CarriedRun | null): Promise<OperationEnd> {
+async function carryOut(key: OperationKey, run: CarriedRun | null, ended: OperationEnd): Promise<OperationEnd> {
   const { cluster: _, ...ref } = key;
   const name = escapeMarkdown(operationName(ref));
   let hasChanged = false;
   onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
-  const journal = new Journal(run?.acts, run === null ? undefined : bytesFor(run.input));
+  const journal = new Journal((run ?? ended)?.acts, run === null ? undefined : bytesFor(run.input));
   let acting = run === null ? null : runOf(run, journal);
-  onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? null);
+  const end = (): OperationEnd => (acting === null ? ended : { ...acting.progress, acts: journal.kept });
+  onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? ended);
   let isOpen = acting !== null;
-  for (let isKnown = isOpen; ; isKnown = true) {
+  for (let isKnown = isOpen || ended !== null; ; isKnown = true) {
     hasChanged = false;
     if (acting !== null && isOpen) {
       const halt = await acting.carryOut();
@@ -73,13 +79,12 @@ async function carryOut(key: OperationKey, run: CarriedRun | null): Promise<Oper
       acting!.resume();
       continue;
     }
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key);
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key, null, end());
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
     if (now.is === 'run')
       await continueAsNew<typeof operation>(key, { ...now, state: null, acts: journal.kept } as CarriedRun);
-    if (now.is === 'missing' || (now.is === 'over' && now.deleteAt === null))
-      return acting && { ...acting.progress, acts: journal.kept };
+    if (now.is === 'missing' || (now.is === 'over' && now.deleteAt === null)) return end();
     if (acting === null) setCurrentDetails(`Operation **${name}**: **${now.is}**`);
     await untilNext(now, ref, wait);
   }

@@ -232,7 +232,9 @@ export class TestVms {
   async events(): Promise<string[]> {
     const { items } = await this.#fleet.kube.list<Event>(Events, { namespace: this.namespace });
     return items
-      .filter(({ reportingController }) => reportingController === EVENT_REPORTER)
+      .filter(({ reportingController, regarding }) => {
+        return reportingController === EVENT_REPORTER && regarding.kind !== VirtualMachineOperations.kind;
+      })
       .map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`)
       .sort();
   }

@@ -256,3 +256,12 @@ test('an instance counts as ready by its condition, and is in the state of its p
   ]);
   expect(countStates([instance('Scheduling', 'False')])).toEqual([['Scheduling', 1]]);
 });
+
+test('what keeps VMs from starting is quoted', () => {
+  const message = '1 VM cannot start; web-1: Failure while starting VMI: denied: VMIs need the label team';
+  const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedStart', message }];
+  const owner = { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>;
+  expect(shown({ kind: Pools, owner, members: [vm('web-1', 'Stopped')] })).toContain(
+    `  ReplicaFailure: FailedStart: ${message}`,
+  );
+});

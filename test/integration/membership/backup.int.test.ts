@@ -107,7 +107,7 @@ test('each command of docs/backup.md does what the page says', async () => {
   const { namespace } = pool;
   let backup: Backup = new Map();
   let lost = '';
-  /** Plays Velero, and runs all other commands. */
+  /** Plays Velero and kubectl, and runs all other commands. */
   const perform = async (line: string): Promise<void> => {
     const words = line.split(' ');
     const option = (name: string): string | undefined =>
@@ -124,7 +124,8 @@ test('each command of docs/backup.md does what the page says', async () => {
         KINDS.filter(isMeant),
         ({ metadata }) => label === undefined || metadata.labels?.[label] === value,
       );
-    } else if (words[0] === 'kubectl' && words[1] === 'wait') await expectOneFleet(pool, names);
+    } else if (of === 'kubectl scale dpool') await pool.patch({ replicas: Number(option('--replicas')) });
+    else if (words[0] === 'kubectl') await expectOneFleet(pool, names);
     else if (words[0] === 'drover') {
       const args = words.slice(1).map((word) => (word === 'shop' ? namespace : word));
       const outcome =

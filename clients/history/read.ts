@@ -69,7 +69,7 @@ async function readRuns(
   const query =
     `DroverCluster = '${cluster}' AND WorkflowType = 'operation'` +
     ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`;
-  return (await readAll(session, query, options)).flatMap((act) => {
+  return (await readAll(session, query, options, true)).flatMap((act) => {
     const wanted = act.vms.filter(isWanted);
     const vms = wanted.flatMap((key) => nameIn(namespace, key) ?? []);
     // A change of the pool's template is one of the pool as a whole.
@@ -80,8 +80,11 @@ async function readRuns(
   });
 }
 
-/** What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can. */
-async function readAll(session: Session, query: string, { since, note }: ReadOptions): Promise<Act[]> {
+/**
+ * What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can, unless they
+ * are `beside` what is asked for.
+ */
+async function readAll(session: Session, query: string, { since, note }: ReadOptions, beside = false): Promise<Act[]> {
   const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
   const tried = await mapAtOnce(await listRuns(session, query + ends), AT_ONCE, (run) =>
     actsOf(session, run).catch(
@@ -91,7 +94,7 @@ async function readAll(session: Session, query: string, { since, note }: ReadOpt
   );
   const problems = tried.filter((acts) => acts instanceof Failure);
   const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
-  if (read.length === 0 && problems.length > 0) throw problems[0]!;
+  if (!beside && read.length === 0 && problems.length > 0) throw problems[0]!;
   for (const { message } of problems) note(message);
   return read;
 }

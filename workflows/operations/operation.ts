@@ -4,6 +4,7 @@ import {
   continueAsNew,
   proxyActivities,
   setCurrentDetails,
+  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
@@ -17,6 +18,7 @@ import { bytesOfRecords } from '../../decisions/power/payload-bytes.ts';
 import { Journal } from '../history/journal.ts';
 import { changed, operationProgress, type OperationKey } from '../lib/messages.ts';
 import { onQuery, onSignal } from '../lib/on-signal.ts';
+import { DroverCluster, DroverNamespaces } from '../lib/search-attributes.ts';
 import { unknownObject } from '../lib/unknown-object.ts';
 import { TransitionRun, type CarriedTransition } from '../machine-types/transition-run.ts';
 import { PowerRun, type CarriedPower } from '../power/power-run.ts';
@@ -51,8 +53,9 @@ export const operation = (
   CancellationScope.nonCancellable(() => carryOut(key, run, ended));
 
 async function carryOut(key: OperationKey, run: CarriedRun | null, ended: OperationEnd): Promise<OperationEnd> {
-  const { cluster: _, ...ref } = key;
+  const { cluster, ...ref } = key;
   const name = escapeMarkdown(operationName(ref));
+  if (run === null && ended === null) showWhere(cluster, ref);
   let hasChanged = false;
   onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
@@ -89,6 +92,13 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     await untilNext(now, ref, wait);
   }
 }
+
+/** Lets `drover history` find the operation, whoever has started it, and only where it may act. */
+const showWhere = (cluster: string, { namespace }: OperationRef): void =>
+  upsertSearchAttributes([
+    { key: DroverCluster, value: cluster },
+    ...(namespace === undefined ? [] : [{ key: DroverNamespaces, value: [namespace] }]),
+  ]);
 
 /** Waits until an operation that is not to be carried out now is to be looked at again. */
 async function untilNext(now: Beginning, ref: OperationRef, wait: (ms: number) => Promise<unknown>): Promise<void> {

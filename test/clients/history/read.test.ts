@@ -82,3 +82,8 @@ test('a workflow that does not answer is named, and hides nothing about the othe
     readActs(aSession({ 'pool/default/shop/web': { acts: null } }).session, Pools, ref, none),
   ).rejects.toThrow('what pool/default/shop/web did is not known');
 });
+
+test('an operation that does not answer hides no act of the pool, though it is the only one', async () => {
+  const { session } = aSession({ 'pool/default/shop/web': { acts: [anAct()] }, 'power/default/one': { acts: null } });
+  expect(await readActs(session, Pools, ref, none)).toEqual([anAct()]);
+});

@@ -32,6 +32,10 @@ export async function recordHistories({ workflow }: Client): Promise<void> {
 /** What tells of the machine that recorded, and is not replayed. */
 const OF_THE_MACHINE = { identity: 'worker', stackTrace: '' };
 
+/** Temporal's core waits for ever as it replays a run that no worker has begun. */
+const hasBegun = ({ events }: History): boolean => events.some(({ eventType }) => eventType === TASK_COMPLETED);
+const TASK_COMPLETED = 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED';
+
 /** Returns what a run of the tests has recorded. */
 export const recorded = (from: string): History[] =>
   readdirSync(from)
@@ -41,4 +45,5 @@ export const recorded = (from: string): History[] =>
       return JSON.parse(text, (key, value: unknown) =>
         key in OF_THE_MACHINE ? OF_THE_MACHINE[key as keyof typeof OF_THE_MACHINE] : value,
       ) as History;
-    });
+    })
+    .filter(hasBegun);

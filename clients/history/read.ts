@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Act } from '../../decisions/history/act.ts';
+import { mayActIn } from '../../decisions/operations/ref.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
@@ -69,7 +70,7 @@ async function readRuns(
   const query =
     `DroverCluster = '${cluster}' AND WorkflowType = 'operation'` +
     ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`;
-  return (await readAll(session, query, options, true)).flatMap((act) => {
+  return (await readAll(session, query, options, { beside: namespace })).flatMap((act) => {
     const wanted = act.vms.filter(isWanted);
     const vms = wanted.flatMap((key) => nameIn(namespace, key) ?? []);
     // A change of the pool's template is one of the pool as a whole.
@@ -82,11 +83,19 @@ async function readRuns(
 
 /**
  * What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can, unless they
- * are `beside` what is asked for.
+ * are operations `beside` what is asked for in this namespace: those of others are not asked.
  */
-async function readAll(session: Session, query: string, { since, note }: ReadOptions, beside = false): Promise<Act[]> {
+async function readAll(
+  session: Session,
+  query: string,
+  { since, note }: ReadOptions,
+  { beside }: { beside?: string } = {},
+): Promise<Act[]> {
   const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
-  const tried = await mapAtOnce(await listRuns(session, query + ends), AT_ONCE, (run) =>
+  const listed = await listRuns(session, query + ends);
+  const asked =
+    beside === undefined ? listed : listed.filter(({ workflowId }) => mayActIn(workflowId.split('/')[2], beside));
+  const tried = await mapAtOnce(asked, AT_ONCE, (run) =>
     actsOf(session, run).catch(
       (error: unknown) =>
         new Failure(`what ${run.workflowId} did is not known: ${sentenceOf(error)}`, { cause: error }),
@@ -94,7 +103,7 @@ async function readAll(session: Session, query: string, { since, note }: ReadOpt
   );
   const problems = tried.filter((acts) => acts instanceof Failure);
   const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
-  if (!beside && read.length === 0 && problems.length > 0) throw problems[0]!;
+  if (beside === undefined && read.length === 0 && problems.length > 0) throw problems[0]!;
   for (const { message } of problems) note(message);
   return read;
 }

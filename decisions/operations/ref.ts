@@ -26,6 +26,10 @@ export const operationName = ({ namespace, name }: Named): string =>
 export const operationKey = ({ namespace = CLUSTER_WIDE, name, uid }: OperationRef): string =>
   `${namespace}/${name}/${uid}`;
 
+/** Whether an operation of this namespace, as its key names it, may act in the other: cluster-wide ones may in any. */
+export const mayActIn = (namespaceOfKey: string | undefined, namespace: string): boolean =>
+  namespaceOfKey === namespace || namespaceOfKey === CLUSTER_WIDE;
+
 /** Returns what `operationKey` was made from. */
 export function operationOfKey(key: string): OperationRef {
   const [namespace = '', name = '', uid = ''] = key.split('/');

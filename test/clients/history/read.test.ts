@@ -13,10 +13,10 @@ const WORKFLOWS: Record<string, Known> = {
   'pool/default/shop/web': { acts: [anAct({ action: 'delete', vms: ['web-24567'] })] },
   'replica-set/default/shop/web': { acts: [anAct({ action: 'adopt', vms: ['stray', 'web-24567'] })] },
   'replica-set/default/shop/web-other': { acts: [anAct({ action: 'adopt', vms: ['another'] })] },
-  'power/default/one': {
+  'operation/default/shop/one/uid': {
     acts: [anAct({ workflow: 'power', vms: ['shop/web-24567', 'shop/stray', 'shop/web-1', 'other/web-24567'] })],
   },
-  'machine-types/default/one': {
+  'operation/default/-/types/uid': {
     acts: [anAct({ workflow: 'types', action: 'machine type', vms: ['pool shop/web', 'pool shop/db'] })],
   },
 };
@@ -70,13 +70,13 @@ test('a workflow that has ended answers without a worker, and the acts that a te
 });
 
 test('a workflow that does not answer is named, and hides nothing about the others', async () => {
-  const silent = { 'power/default/one': { acts: null } };
+  const silent = { 'operation/default/shop/one/uid': { acts: null } };
   const noted: string[] = [];
   const note = (sentence: string): void => void noted.push(sentence);
   const { session } = aSession({ ...WORKFLOWS, ...silent });
   expect(shown(await readActs(session, Pools, ref, { ...none, note }))).toEqual(['delete web-24567', 'machine type ']);
   expect(noted).toEqual([
-    'what power/default/one did is not known: power/default/one does not answer: nobody is there',
+    'what operation/default/shop/one/uid did is not known: operation/default/shop/one/uid does not answer: nobody is there',
   ]);
   await expect(
     readActs(aSession({ 'pool/default/shop/web': { acts: null } }).session, Pools, ref, none),
@@ -84,6 +84,17 @@ test('a workflow that does not answer is named, and hides nothing about the othe
 });
 
 test('an operation that does not answer hides no act of the pool, though it is the only one', async () => {
-  const { session } = aSession({ 'pool/default/shop/web': { acts: [anAct()] }, 'power/default/one': { acts: null } });
+  const { session } = aSession({
+    'pool/default/shop/web': { acts: [anAct()] },
+    'operation/default/shop/one/uid': { acts: null },
+  });
   expect(await readActs(session, Pools, ref, none)).toEqual([anAct()]);
+});
+
+test('operations of other namespaces are not asked, though one that has not begun is found by every search', async () => {
+  const others = { 'operation/default/bank/one/uid': { acts: null } };
+  const { session } = aSession({ ...WORKFLOWS, ...others });
+  const noted: string[] = [];
+  await readActs(session, Pools, ref, { ...none, note: (sentence) => void noted.push(sentence) });
+  expect(noted).toEqual([]);
 });

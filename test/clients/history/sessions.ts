@@ -14,7 +14,7 @@ export function aSession(known: Record<string, Known>): { session: Session; quer
     queries.push(query);
     const [, id] = /WorkflowId = '([^']+)'/.exec(query) ?? [];
     for (const [workflowId, { status = 'RUNNING' }] of Object.entries(known)) {
-      const isRun = /^(power|machine-types)\//.test(workflowId);
+      const isRun = workflowId.startsWith('operation/');
       if (id === undefined ? isRun : id === workflowId) yield { workflowId, runId: 'run', status: { name: status } };
     }
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { REQUESTED_BY_ANNOTATION, UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
@@ -32,7 +32,8 @@ import { aSecondLater, lose, TestOperation, userWith } from './operations.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
-beforeAll(async () => {
+// A test that fails after it has killed the worker must not stop those after it.
+beforeEach(async () => {
   worker = await fleet().worker();
 });
 

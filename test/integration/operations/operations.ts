@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { expect } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
@@ -104,7 +105,13 @@ export async function lose(
   const { workflowService } = temporal.client;
   const { namespace } = temporal;
   const { workflowId } = operation;
-  await temporal.client.workflow.getHandle(workflowId).terminate();
+  // All VMs may have been changed by now.
+  await temporal.client.workflow
+    .getHandle(workflowId)
+    .terminate()
+    .catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
   await meanwhile();
   // A worker may have begun it anew meanwhile.
   await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });

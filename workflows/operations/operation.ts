@@ -59,7 +59,7 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
   let hasChanged = false;
   onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
-  const journal = new Journal((run ?? ended)?.acts, run === null ? undefined : bytesFor(run.input));
+  const journal = journalOf(run, ended);
   let acting = run === null ? null : runOf(run, journal);
   const end = (): OperationEnd => (acting === null ? ended : { ...acting.progress, acts: journal.kept });
   onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? ended);
@@ -68,12 +68,7 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     hasChanged = false;
     if (acting !== null && isOpen) {
       const halt = await acting.carryOut();
-      if (halt.is === 'long')
-        await continueAsNew<typeof operation>(key, {
-          input: run!.input,
-          state: acting.carried,
-          acts: journal.kept,
-        } as CarriedRun);
+      if (halt.is === 'long') await continueAsNew<typeof operation>(key, carriedOn(run!, acting, journal));
       isOpen = halt.is === 'paused';
       if (halt.is === 'anew') acting = null;
       else await reportOperation(ref, { progress: acting.progress, end: endOf(halt, acting) });
@@ -107,8 +102,14 @@ async function untilNext(now: Beginning, ref: OperationRef, wait: (ms: number) =
     await (now.deleteAt > Date.now() ? wait(now.deleteAt - Date.now()) : deleteOperation(ref));
 }
 
+const journalOf = (run: CarriedRun | null, ended: OperationEnd): Journal =>
+  new Journal((run ?? ended)?.acts, run === null ? undefined : bytesFor(run.input));
+
 const bytesFor = (input: RunInput): number | undefined =>
   input.action === 'MachineType' ? undefined : bytesOfRecords(input.chosen);
+
+const carriedOn = ({ input }: CarriedRun, { carried }: PowerRun | TransitionRun, journal: Journal): CarriedRun =>
+  ({ input, state: carried, acts: journal.kept }) as CarriedRun;
 
 const runOf = (run: CarriedRun, journal: Journal): PowerRun | TransitionRun =>
   isTransition(run) ? new TransitionRun(run, journal) : new PowerRun(run, journal);

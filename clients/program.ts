@@ -7,12 +7,7 @@ import { optionTerm, withPlainErrors } from './cli/run-program.ts';
 import { changeCommand } from './commands/changes.ts';
 import { disksCommand } from './commands/disks.ts';
 import { drainCommand } from './commands/drain.ts';
-import {
-  doctorCommand,
-  setupCommand,
-  supportBundleCommand,
-  versionCommand,
-} from './commands/drover/cluster-commands.ts';
+import { doctorCommand, setupCommand, versionCommand } from './commands/drover/cluster-commands.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
 import { configCommand } from './commands/drover/config.ts';
 import { dashboardCommand } from './commands/drover/dashboard.ts';
@@ -67,15 +62,7 @@ const GROUPS = {
     disksCommand,
     machineTypesCommand,
   ],
-  'drover itself': [
-    setupCommand,
-    doctorCommand,
-    supportBundleCommand,
-    workerCommand,
-    devCommand,
-    configCommand,
-    versionCommand,
-  ],
+  'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, configCommand, versionCommand],
 };
 
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */

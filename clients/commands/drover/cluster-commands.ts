@@ -48,23 +48,6 @@ ${examples(
     )
     .does(async () => (await import('../../doctor/doctor.ts')).doctor);
 
-export const supportBundleCommand = (): Command =>
-  new Command('support-bundle')
-    .description('collect what explains a problem with drover in a .tar.gz, without secrets')
-    .argument('[file]', 'where to; default: drover-support-<time>.tar.gz in the current folder')
-    .addOption(workerOption())
-    .addHelpText(
-      'after',
-      `
-It reads all namespaces, or the one of -n. It reads no Secret and no ConfigMap, and leaves out what guests are set up with.
-Look through it before you give it away: names of VMs, namespaces, nodes and users are in it.
-${examples(
-  ['For an issue', 'drover support-bundle'],
-  ['Of one namespace', 'drover support-bundle -n shop shop.tar.gz'],
-)}`,
-    )
-    .does(async () => (await import('../../support/bundle.ts')).supportBundle);
-
 export const versionCommand = (): Command =>
   new Command('version')
     .description('show the versions of drover, its workers and definitions, Temporal, KubeVirt and Kubernetes')

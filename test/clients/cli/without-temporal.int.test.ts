@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
@@ -154,7 +153,6 @@ test('every command but those that are about Temporal works for a user who does 
   await each('machine-types', { types: [], list: [], plan: types, update: types });
   for (const one of ['status', 'pause', 'resume', 'abort', 'undo', 'report'])
     await drover(`machine-types ${one}`, ['none']);
-  await drover('support-bundle', [join(fleet().stack.state, 'without-temporal.tar.gz')]);
   await drover('version');
   await drover('config');
   await drover('completion', ['bash']);

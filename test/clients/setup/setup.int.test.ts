@@ -2,15 +2,12 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { gunzipSync } from 'node:zlib';
-import { unpackTar } from 'modern-tar';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { droverCrds } from '../../../api/crd/crds.ts';
 import { CONFIRM_DELETION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import {
   CustomResourceDefinitions,
-  Secrets,
   ValidatingAdmissionPolicyBindings,
   VirtualMachinePools,
 } from '../../../api/resources.ts';
@@ -223,28 +220,6 @@ test('`drover doctor` finds a binding that only warns, and tells users what they
     'Admission policies': ['Unknown'],
     "Workers' rights": ['Unknown'],
   });
-});
-
-test('`drover support-bundle` holds what there is, and no secret of it, and overwrites nothing', async () => {
-  const secret = 'hunter2';
-  const at = { namespace: 'default', name: 'bundled' };
-  const volumes = [{ name: 'init', cloudInitNoCloud: { userData: secret } }];
-  const template = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} }, volumes } } } };
-  await kube.create(VirtualMachinePools, { metadata: at, spec: { replicas: 0, template } });
-  await kube.create(Secrets, { metadata: at, stringData: { password: secret } });
-  const file = join(stack.state, 'bundle.tar.gz');
-  expect(await drover('support-bundle', file)).toMatchObject({ code: 0 });
-  const files = await unpackTar(gunzipSync(readFileSync(file)));
-  const texts = new Map(files.map(({ header, data }) => [header.name, new TextDecoder().decode(data)]));
-  expect(texts.get('bundle/cluster/virtualmachinepools.drover.dev.yaml')).toContain('name: bundled');
-  expect(texts.get('bundle/temporal/workflows.json')).toContain('watch/default');
-  expect(texts.get('bundle/doctor.json')).toContain('Admission policies');
-  expect([...texts.values()].filter((text) => text.includes(secret))).toEqual([]);
-  expect(await drover('support-bundle', file)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/bundle\.tar\.gz is there already: give another name\n$/) as string,
-  });
-  await kube.delete(VirtualMachinePools, at);
 });
 
 test('a namespace without room for the search attributes gets none of them, and the message says what to do', async () => {

@@ -7,7 +7,7 @@ import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets, type Reso
 import { check } from './check.ts';
 import { isObject, withoutKeptByServer, type Json } from './kept-by-server.ts';
 import type { Applicable, ManifestKind, Reader, Reading, Written } from './reader.ts';
-import { templateNotes, vmiTemplateNotes } from './template-notes.ts';
+import { templateNotes } from './template-notes.ts';
 import { withoutVmName } from './vm-name.ts';
 
 /** In which versions of KubeVirt's group sets may be written: the proposals have the oldest ones. */
@@ -24,7 +24,7 @@ interface SetKind<T extends Applicable> {
   /** Returns a template of KubeVirt's group as drover's kind has it. */
   convert: (template: Json, notes: string[]) => Json;
   /** Notes about what is allowed in a template but probably unintended. */
-  notesOn: (set: T) => string[];
+  notesOn?: (set: T) => string[];
 }
 
 /** Reads sets of drover's group, and of KubeVirt's. */
@@ -33,7 +33,7 @@ function manifestsOf<T extends Applicable>(kind: SetKind<T>): ManifestKind {
     const findings = check(kind.schema, object, { written, hint: (path) => hint(path, kind.members) });
     return findings.length > 0
       ? { findings }
-      : { object: object as T, notes: [...notes, ...kind.notesOn(object as T)] };
+      : { object: object as T, notes: [...notes, ...(kind.notesOn?.(object as T) ?? [])] };
   };
   const read: Reader = (document, written) => {
     const { object, notes } = withoutKeptByServer(document);
@@ -90,7 +90,6 @@ export const VmiSetManifests = manifestsOf({
     "a drover set, in addition to any KubeVirt set of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
     "and neither touches the other's instances",
   convert: (template) => template,
-  notesOn: ({ spec }) => vmiTemplateNotes(spec.template, spec.replicas),
 });
 
 function hint(path: readonly PropertyKey[], members: string): string | undefined {

@@ -1,54 +1,24 @@
 import type { PoolSpec, VmTemplate } from '../pool/pool.ts';
-import type { VmiTemplate } from '../replica-set/vmi-template.ts';
 import { DEFAULT_ROLLOUT } from '../rules/pool-defaults.ts';
 import { isObject, type Json } from './kept-by-server.ts';
-import { sharedIdentity } from './shared-identity.ts';
-
-const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
 
 /**
  * Notes about what is allowed in a VM's template but probably unintended. `replicas`: undefined if others set how many
  * VMs there are.
  */
 export function templateNotes(template: VmTemplate, replicas: number | undefined, owner: 'pool' | 'set'): string[] {
-  const { runStrategy, dataVolumeTemplates = [], template: vmi } = template.spec;
+  const { dataVolumeTemplates = [], template: vmi } = template.spec;
   const volumes = listOf(isObject(vmi['spec']) ? vmi['spec']['volumes'] : undefined);
   const ownDisks = dataVolumeTemplates.map(({ metadata }) => metadata.name);
-  const mounted = new Set(volumes.map(diskOf));
   return [
-    ...(runStrategy === undefined || RUN_STRATEGIES.includes(runStrategy)
-      ? []
-      : [`spec.template.spec.runStrategy: KubeVirt knows ${RUN_STRATEGIES.join(', ')}, and may refuse ${runStrategy}`]),
-    ...ownDisks
-      .filter((name) => !mounted.has(name))
-      .map(
-        (name) =>
-          `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
-      ),
     ...dataVolumeTemplates.flatMap(movingSource),
     ...rebootNotes(template),
-    ...(mayBeMany(replicas)
-      ? [
-          ...sharedDisks(volumes, ownDisks, owner),
-          ...identityNotes(vmi, 'spec.template.spec.template', `VMs of the ${owner}`),
-        ]
-      : []),
+    ...(mayBeMany(replicas) ? sharedDisks(volumes, ownDisks, owner) : []),
   ];
 }
 
-/** The same about a VMI's template. */
-export const vmiTemplateNotes = (template: VmiTemplate, replicas: number | undefined): string[] =>
-  mayBeMany(replicas) ? identityNotes(template, 'spec.template', 'VMIs of the set') : [];
-
 /** An autoscaler may make many of what leaves the number out. */
 const mayBeMany = (replicas: number | undefined): boolean => replicas === undefined || replicas > 1;
-
-function identityNotes({ metadata, spec }: Json, path: string, members: string): string[] {
-  const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {};
-  const texts = Object.entries(annotations).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  const own = isObject(spec) ? spec : {};
-  return sharedIdentity({ path, members, metadata: { annotations: Object.fromEntries(texts) }, spec: own });
-}
 
 /** A guest that reboots then ends its VMI as one that shuts down does. */
 function rebootNotes({ spec: { running, runStrategy, template } }: VmTemplate): string[] {

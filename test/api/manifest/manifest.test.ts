@@ -604,18 +604,6 @@ const notesOf = (volumes: object[], spec: object = {}, replicas = 2): string[] =
   return only(parseManifests(stringify(pool), 'x')).notes;
 };
 
-/** `replicas`: null if they are left out. */
-const identityOf = (vmi: object, annotations: object = {}, replicas: number | null = 2): string[] => {
-  const template = { metadata: { annotations }, spec: { domain: {}, ...vmi } };
-  const pool = barePool({ template: { spec: { runStrategy: 'Always', template } } });
-  const { replicas: _, ...spec } = pool.spec;
-  const written = { ...pool, spec: replicas === null ? spec : { ...spec, replicas } };
-  return only(parseManifests(stringify(written), 'x')).notes.map((note) =>
-    note.replace(/^spec.template.spec.template./, ''),
-  );
-};
-const noCloud = (init: object) => ({ volumes: [{ name: 'init', cloudInitNoCloud: init }] });
-
 const told = (volumes: object[], onConfigChange: string): string[] => {
   const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, volumes } } } };
   const pool = barePool({ replicas: 1, rollout: { onConfigChange: onConfigChange as 'Restart' }, template });
@@ -642,134 +630,6 @@ describe('notes on the VM template', () => {
     expect(notesOf([], { template })).toEqual([]);
     expect(notesOf([], { template, runStrategy: 'RerunOnFailure' })).toEqual([note]);
     expect(notesOf([], { template: { spec: { domain: {} } }, runStrategy: 'RerunOnFailure' })).toEqual([]);
-  });
-
-  it.each<[string, object, object, string]>([
-    [
-      'a MAC address',
-      {
-        domain: {
-          devices: {
-            interfaces: [
-              { name: 'a', bridge: {} },
-              { name: 'b', macAddress: '02:00:00:00:00:01' },
-            ],
-          },
-        },
-      },
-      {},
-      'spec.domain.devices.interfaces[1].macAddress: all VMs of the pool get the MAC address 02:00:00:00:00:01: without it, each has its own',
-    ],
-    ['a host name', { hostname: 'web' }, {}, 'spec.hostname: all VMs of the pool get the host name web'],
-    [
-      'a UUID',
-      { domain: { firmware: { uuid: 'u' } } },
-      {},
-      'spec.domain.firmware.uuid: all VMs of the pool get the firmware UUID u',
-    ],
-    [
-      'a serial',
-      { domain: { firmware: { serial: 's' } } },
-      {},
-      'spec.domain.firmware.serial: all VMs of the pool get the serial number s',
-    ],
-    [
-      'a host device',
-      { domain: { devices: { hostDevices: [{ name: 'a', deviceName: 'vendor.example/card' }] } } },
-      {},
-      'spec.domain.devices.hostDevices[0]: all VMs of the pool get a device vendor.example/card',
-    ],
-    [
-      'a GPU',
-      { domain: { devices: { gpus: [{ name: 'a', deviceName: 'b' }] } } },
-      {},
-      'spec.domain.devices.gpus[0]: all',
-    ],
-    [
-      'a device by a ResourceClaim',
-      {
-        resourceClaims: [
-          { name: 'own', resourceClaimTemplateName: 'card' },
-          { name: 'one', resourceClaimName: 'card-1' },
-        ],
-      },
-      {},
-      'spec.resourceClaims[1].resourceClaimName: all VMs of the pool get the ResourceClaim card-1: name a ResourceClaimTemplate',
-    ],
-    [
-      'an asset tag',
-      { domain: { devices: {}, chassis: { asset: 'a-1' } } },
-      {},
-      'spec.domain.chassis.asset: all VMs of the pool get the asset tag a-1: leave it out',
-    ],
-    [
-      'a file of the node, unless its disk is shared',
-      {
-        domain: { devices: { disks: [{ name: 'shared', disk: {}, shareable: true }] } },
-        volumes: [
-          { name: 'shared', hostDisk: { path: '/shared.img', type: 'Disk' } },
-          { name: 'data', hostDisk: { path: '/data.img', type: 'DiskOrCreate' } },
-        ],
-      },
-      {},
-      'spec.volumes[1].hostDisk: all VMs of the pool get the file /data.img of the node that they run on: ' +
-        'a DataVolumeTemplate gives each its own disk',
-    ],
-    [
-      'SR-IOV',
-      { domain: { devices: { interfaces: [{ name: 'a', sriov: {} }] } } },
-      {},
-      'spec.domain.devices.interfaces[0].sriov: all',
-    ],
-    [
-      'a fixed address',
-      noCloud({ networkData: 'version: 2\nethernets: {eth0: {addresses: [10.0.0.7/24]}}' }),
-      {},
-      'spec.volumes[0].cloudInitNoCloud.networkData: all VMs of the pool get the address 10.0.0.7 in its network data',
-    ],
-    [
-      'a fixed address, encoded',
-      noCloud({ networkDataBase64: Buffer.from('addresses: ["fd00:10::7/64"]').toString('base64') }),
-      {},
-      'spec.volumes[0].cloudInitNoCloud.networkData: all VMs of the pool get the address fd00:10::7',
-    ],
-    [
-      'SSH host keys',
-      noCloud({ userData: '#cloud-config\nssh_keys:\n  rsa_private: x' }),
-      {},
-      'spec.volumes[0].cloudInitNoCloud.userData: all',
-    ],
-    [
-      'a host name in user data',
-      noCloud({ userData: '#cloud-config\nhostname: web\n' }),
-      {},
-      'spec.volumes[0].cloudInitNoCloud.userData: all',
-    ],
-    [
-      "a network plugin's address",
-      {},
-      { 'cni.projectcalico.org/ipAddrs': '["10.0.0.9"]' },
-      'metadata.annotations["cni.projectcalico.org/ipAddrs"]: all VMs of the pool get the address 10.0.0.9',
-    ],
-  ])('say that all VMs would share one: %s', (_, vmi, annotations, note) => {
-    expect(identityOf(vmi, annotations)).toEqual([expect.stringContaining(note)]);
-    expect(identityOf(vmi, annotations, null)).toHaveLength(1);
-    expect(identityOf(vmi, annotations, 1)).toEqual([]);
-  });
-
-  it('say nothing about what VMs may share', () => {
-    const interfaces = [{ name: 'default', masquerade: {} }];
-    const volumes = [
-      {
-        name: 'init',
-        cloudInitNoCloud: {
-          userData: '#cloud-config\nssh_authorized_keys: [x]\npackages: [a]',
-          networkData: 'version: 2\nethernets: {eth0: {dhcp4: true, nameservers: {addresses: [10.0.0.53]}}}',
-        },
-      },
-    ];
-    const annotations = { 'ovn.kubernetes.io/ip_pool': '10.0.0.1,10.0.0.2', 'example.com/version': '1.2.3.4' };
-    expect(identityOf({ domain: { devices: { interfaces } }, volumes, subdomain: 'db' }, annotations)).toEqual([]);
   });
 
   it('say that guests on persistent disks ignore new cloud-init data', () => {
@@ -800,14 +660,5 @@ describe('notes on the VM template', () => {
     ]);
     const pinned = { ...disk, spec: { source: { registry: { url: 'docker://example/fedora@sha256:0' } } } };
     expect(notesOf([{ name: 'root', dataVolume: { name: 'root' } }], { dataVolumeTemplates: [pinned] })).toEqual([]);
-  });
-
-  it('say what KubeVirt would refuse', () => {
-    expect(notesOf([], { runStrategy: 'always' })).toEqual([
-      'spec.template.spec.runStrategy: KubeVirt knows Always, RerunOnFailure, Manual, Halted, Once, WaitAsReceiver, and may refuse always',
-    ]);
-    expect(notesOf([], { dataVolumeTemplates: [{ metadata: { name: 'disk' } }] })).toEqual([
-      'spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate disk',
-    ]);
   });
 });

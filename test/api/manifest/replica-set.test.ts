@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ManifestErrors, parseManifests } from '../../../api/manifest/manifest.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../../api/replica-set/replica-set.ts';
-import { bareInstanceSet, bareSet } from '../replica-set/replica-sets.ts';
+import { bareSet } from '../replica-set/replica-sets.ts';
 
 const read = (set: object) => parseManifests(stringify(set), 'set.yaml')[0]!;
 const messagesOf = (set: object): string[] => {
@@ -141,14 +141,6 @@ test('a disk that all VMs of a set would share is reported', () => {
   const shared = { ...template, spec: { ...template.spec, template: { spec: { domain: {}, volumes } } } };
   expect(read(withSpec({ template: shared })).notes).toEqual([
     'spec.template.spec.template.spec.volumes[0]: all VMs of the set share the disk shared: a dataVolumeTemplate gives each its own',
-  ]);
-});
-
-test('a value that all VMIs of a set would share although each needs its own is reported', () => {
-  const { template } = bareInstanceSet().spec;
-  const named = { ...template, spec: { ...template.spec, hostname: 'web' } };
-  expect(read(bareInstanceSet({ replicas: 2, template: named })).notes).toEqual([
-    'spec.template.spec.hostname: all VMIs of the set get the host name web: without it, each has its own name',
   ]);
 });
 

@@ -1,12 +1,10 @@
 import type { DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } from './fleet.ts';
 
 /**
- * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First
- * come a `session`, a `heartbeat`, a `snapshot` and its `cells`, then `delta`s, each with the next sequence number,
- * which is the `id` of the event. After a short break, a client that sends `Last-Event-ID` gets only the deltas that
- * it missed. A `snapshot` replaces all that a client knows, whenever it comes.
+ * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First come a
+ * `session`, a `heartbeat`, and a `delta` with all that is known; then what changes.
  */
-export type Message = Session | Snapshot | Cells | Delta | Synced | Heartbeat;
+export type Message = Session | Delta | Heartbeat;
 
 /** Who sees what. Sent at the start and whenever it changes; also the answer of `GET /api/session`. */
 export interface Session {
@@ -49,19 +47,6 @@ export interface Needs {
   count: number;
 }
 
-export type Snapshot = { [K in keyof Collections]: Collections[K][] } & {
-  type: 'snapshot';
-  seq: number;
-  needs: Needs;
-};
-
-/** VMs of one card of the snapshot: at most 1,000 in a message. In no order: names have one. */
-export interface Cells {
-  type: 'cells';
-  card: string;
-  cells: VmCell[];
-}
-
 /** Items that are new or changed, whole, and the ids of items that are gone. */
 export interface Changes<Item> {
   set?: Item[];
@@ -70,25 +55,21 @@ export interface Changes<Item> {
 
 export type Delta = { [K in keyof Collections]?: Changes<Collections[K]> } & {
   type: 'delta';
-  /** One more than in the last snapshot or delta. */
-  seq: number;
+  /** In place of all that a client knows: the first of a stream, and after deltas that a client was too slow for. */
+  isWhole?: true;
+  /** All that may be listed was sent: from now on, nothing shown means that there is nothing. */
+  isSynced: boolean;
   needs?: Needs;
   /**
-   * By the id of the card: VMs that are new or changed, and the names of VMs that are gone. A card that is gone takes
-   * its cells with it.
+   * By the id of the card: VMs that are new or changed, in no order, and the names of VMs that are gone. A card that is
+   * gone takes its cells with it.
    */
   cells?: Record<string, Changes<VmCell>>;
 };
 
-/** All that may be listed is in what was sent: from now on, nothing shown means that there is nothing. */
-export interface Synced {
-  type: 'synced';
-}
-
 /** Every 10 seconds, so that a client knows a silent stream from a dead one. */
 export interface Heartbeat {
   type: 'heartbeat';
-  seq: number;
   /** The time by the API server's clock, RFC 3339: all other times are of that clock. */
   at: string;
 }

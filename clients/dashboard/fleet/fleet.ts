@@ -8,7 +8,7 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { isOver } from '../../operations/print-operations.ts';
 import type { Need } from '../contract/fleet.ts';
-import type { Cells, Delta, Needs, Snapshot } from '../contract/messages.ts';
+import type { Collections, Delta, Needs } from '../contract/messages.ts';
 import { nodeActions, type WhyNot } from '../view/actions.ts';
 import { byUrgency, drainNeeds, operationNeeds, scheduleNeeds, workersNeed } from '../view/needs.ts';
 import { operationCard } from '../view/operation-card.ts';
@@ -31,9 +31,8 @@ interface Surroundings {
   now: () => number;
 }
 
-/** What has changed, without its number. */
-export type FleetDelta = Omit<Delta, 'type' | 'seq'>;
-export type FleetSnapshot = Omit<Snapshot, 'type' | 'seq'>;
+/** What has changed. */
+export type FleetDelta = Omit<Delta, 'type' | 'isWhole' | 'isSynced'>;
 
 const NEEDS_SENT = 200;
 /** What the need is kept by that is about all workers. */
@@ -52,10 +51,10 @@ export class Fleet {
   readonly #operations = new Map<string, StoredOperation>();
   readonly #schedules = new Map<string, StoredSchedule>();
   readonly #shelves = {
-    cards: new Shelf<Snapshot['cards'][number]>(),
-    operations: new Shelf<Snapshot['operations'][number]>(),
-    schedules: new Shelf<Snapshot['schedules'][number]>(),
-    drains: new Shelf<Snapshot['drains'][number]>(),
+    cards: new Shelf<Collections['cards']>(),
+    operations: new Shelf<Collections['operations']>(),
+    schedules: new Shelf<Collections['schedules']>(),
+    drains: new Shelf<Collections['drains']>(),
   };
   readonly #needs = new Map<string, Need[]>();
   #areNeedsNew = false;
@@ -215,20 +214,17 @@ export class Fleet {
     return changed.length === 0 ? null : Object.fromEntries(changed);
   }
 
-  /** What was taken so far, as a whole; its squares are `cells`. */
-  snapshot(): FleetSnapshot {
+  /** All that was taken so far. */
+  whole(): FleetDelta {
     const { cards, operations, schedules, drains } = this.#shelves;
     return {
-      cards: cards.all(),
-      operations: operations.all(),
-      schedules: schedules.all(),
-      drains: drains.all(),
+      cards: { set: cards.all() },
+      operations: { set: operations.all() },
+      schedules: { set: schedules.all() },
+      drains: { set: drains.all() },
+      cells: this.#seating.cells(),
       needs: this.#allNeeds(),
     };
-  }
-
-  cells(): Iterable<Cells> {
-    return this.#seating.cells();
   }
 
   #lookAtOperation(key: string): void {

@@ -4,7 +4,7 @@ import { failuresOfThisWay } from '../../../decisions/rollout/state/state.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Need, OwnerCard, VmCell } from '../contract/fleet.ts';
-import type { Cells, Changes } from '../contract/messages.ts';
+import type { Changes } from '../contract/messages.ts';
 import { NO_OWNER, type OwnerPart } from '../view/owner-part.ts';
 import { Card } from './card.ts';
 import { NO_FLAGS, ownerKey, type Members, type PoolFlags } from './members.ts';
@@ -18,8 +18,6 @@ interface Around {
   /** Milliseconds since the epoch. */
   now: () => number;
 }
-
-const CELLS_A_MESSAGE = 1_000;
 
 /** Which member has which square on which card. */
 export class Seating {
@@ -111,12 +109,9 @@ export class Seating {
     return collected;
   }
 
-  *cells(): Generator<Cells> {
-    for (const { id, cells } of this.#cards.values()) {
-      const all = [...cells.values()];
-      for (let at = 0; at < all.length; at += CELLS_A_MESSAGE)
-        yield { type: 'cells', card: id, cells: all.slice(at, at + CELLS_A_MESSAGE) };
-    }
+  /** All squares, by the ids of their cards. */
+  cells(): Record<string, Changes<VmCell>> {
+    return Object.fromEntries([...this.#cards.values()].map(({ id, cells }) => [id, { set: [...cells.values()] }]));
   }
 
   /** Something of the card has changed other than its members. */

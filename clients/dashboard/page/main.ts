@@ -75,7 +75,7 @@ addEventListener('hashchange', () => page.follow());
 await signIn();
 comeBack();
 page.follow();
-await page.client.start();
+page.client.start();
 showTips();
 setInterval(() => {
   if (document.visibilityState === 'visible' && page.client.pausedAt === null) page.loader.refresh(performance.now());

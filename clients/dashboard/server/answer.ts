@@ -73,7 +73,7 @@ async function answer(exchange: Exchange, headers: Record<string, string>): Prom
   if (request.method === 'POST') return post(exchange, path, admitted);
   const [what = '', ...segments] = path.slice('/api/'.length).split('/').map(decoded);
   const { read, stream } = await admitted.answers();
-  if (path === '/api/stream') return stream.attach(response, request.headers['last-event-id']?.toString());
+  if (path === '/api/stream') return stream.attach(response);
   const reading = Object.hasOwn(read, what) ? read[what] : undefined;
   if (reading === undefined) return send(response, 404, noSuch(path));
   await replied(response, () => reading(segments));

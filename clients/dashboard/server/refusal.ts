@@ -60,7 +60,6 @@ export const safeHeaders = (scripts: readonly string[]): Record<string, string> 
   'Content-Security-Policy': [
     "default-src 'none'",
     ['script-src', "'self'", ...scripts].join(' '),
-    "worker-src 'self'",
     "style-src 'self'",
     "connect-src 'self'",
     "img-src 'self' data:",

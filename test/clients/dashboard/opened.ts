@@ -28,10 +28,9 @@ export class Followed {
   #take(event: string): void {
     const message = JSON.parse(event.slice(event.indexOf('data: ') + 6)) as Message;
     if (message.type === 'session') this.session = message;
-    if (message.type === 'synced') this.isSynced = true;
-    if (message.type === 'snapshot') this.viewer.snapshot(message, []);
-    if (message.type === 'cells') this.viewer.delta({ cells: { [message.card]: { set: message.cells } } });
-    if (message.type === 'delta') this.viewer.delta(message);
+    if (message.type !== 'delta') return;
+    this.isSynced = message.isSynced;
+    this.viewer.delta(message);
   }
 }
 

@@ -10,6 +10,7 @@ import { Stream } from '../../../clients/dashboard/server/stream.ts';
 class Browser extends EventEmitter {
   received = '';
   isSlow = false;
+  writableLength = 0;
   status = 0;
 
   writeHead(status: number): this {
@@ -19,7 +20,13 @@ class Browser extends EventEmitter {
   flushHeaders(): void {}
   write(text: string): boolean {
     this.received += text;
+    if (this.isSlow) this.writableLength += text.length;
     return !this.isSlow;
+  }
+  /** Reads what waits for it. */
+  read(): void {
+    this.writableLength = 0;
+    this.emit('drain');
   }
   end(): void {
     this.emit('close');
@@ -31,15 +38,10 @@ class Browser extends EventEmitter {
   get types(): string[] {
     return this.messages.map(({ type }) => type);
   }
-  get lastId(): string | undefined {
-    return [...this.received.matchAll(/^id: (.*)$/gm)].at(-1)?.[1];
-  }
 }
 
-/** What a browser gets that knows nothing: the number that it may come back with comes last. */
-const WHOLE = ['snapshot', 'cells', 'heartbeat'];
-/** What a browser gets that has just come. */
-const FIRST = ['session', 'heartbeat'];
+/** What a browser gets first: who sees what, and all that is known. */
+const FIRST = ['session', 'heartbeat', 'delta'];
 const NOW = '2026-01-01T00:00:00.000Z';
 const SESSION = { type: 'session', state: 'live' } as Session;
 
@@ -48,13 +50,12 @@ function aStream(...cells: VmCell[]) {
   const changes: FleetDelta[] = [];
   const source = {
     collect: () => changes.shift() ?? null,
-    snapshot: () => ({ cards: [], operations: [], schedules: [], drains: [], needs: { items: [], count: 0 } }),
-    cells: () => [{ type: 'cells' as const, card: 'pool/default/web', cells }],
+    whole: (): FleetDelta => ({ cells: { 'pool/default/web': { set: cells } } }),
     now: () => Date.parse(NOW),
   };
   const stream = new Stream(source, SESSION);
-  const attach = (lastEventId?: string, browser = new Browser()): Browser => {
-    stream.attach(browser as unknown as ServerResponse, lastEventId);
+  const attach = (browser = new Browser()): Browser => {
+    stream.attach(browser as unknown as ServerResponse);
     return browser;
   };
   const change = (words: string): void => {
@@ -65,71 +66,46 @@ function aStream(...cells: VmCell[]) {
 }
 
 describe('the stream', () => {
-  test('begins with who sees what, the fleet and its squares, and says when all is known', () => {
-    const { stream, attach, change } = aStream();
+  test('begins with who sees what and the whole fleet, and says when all is known', () => {
+    const { stream, attach, change } = aStream(['web-1', 'R', 0]);
     const browser = attach();
-    expect(browser.types).toEqual([...FIRST, ...WHOLE]);
+    expect(browser.types).toEqual(FIRST);
     expect(browser.messages[1]).toMatchObject({ at: NOW });
+    const cells = { 'pool/default/web': { set: [['web-1', 'R', 0]] } };
+    expect(browser.messages[2]).toEqual({ type: 'delta', isWhole: true, isSynced: false, cells });
     stream.synced();
     change('a');
-    expect(browser.types.slice(5)).toEqual(['synced', 'delta']);
-    expect(attach().types).toEqual([...FIRST, 'snapshot', 'cells', 'synced']);
+    const gone = { cards: { gone: ['a'] } };
+    expect(browser.messages.slice(3)).toEqual([
+      { type: 'delta', isSynced: true },
+      { type: 'delta', isSynced: true, ...gone },
+    ]);
+    expect(attach().messages[2]).toMatchObject({ isWhole: true, isSynced: true });
   });
 
-  test('numbers deltas one by one', () => {
-    const { attach, change } = aStream();
-    const browser = attach();
-    change('a');
-    change('b');
-    expect(browser.messages.slice(5)).toMatchObject([{ seq: 1 }, { seq: 2 }]);
-  });
-
-  test('sends only what was missed to a browser that comes back, and all to one of another start', () => {
-    const { attach, change } = aStream();
-    const browser = attach();
-    change('a');
-    const last = browser.lastId;
-    change('b');
-    expect(attach(last).types).toEqual([...FIRST, 'delta']);
-    expect(attach(last).messages.at(-1)).toMatchObject({ cards: { gone: ['b'] } });
-    expect(attach('another.1').types).toEqual([...FIRST, ...WHOLE]);
-    expect(attach(`${last}9`).types).toEqual([...FIRST, ...WHOLE]);
-  });
-
-  test('sends a new snapshot in place of more deltas than are kept', () => {
-    const { attach, change } = aStream();
-    change('a');
-    const last = attach().lastId;
-    for (let time = 0; time < 30; time++) change('x'.repeat(100_000));
-    expect(attach(last).types).toEqual([...FIRST, ...WHOLE]);
-  });
-
-  test('writes nothing to a browser whose buffer is full, and keeps a bounded number of deltas for it', () => {
+  test('sends no more to a browser that does not read, and all anew once it has read what waits', () => {
     const { attach, change } = aStream();
     const slow = attach();
     slow.isSlow = true;
-    change('first');
-    const { length } = slow.received;
     for (let time = 0; time < 50; time++) change('x'.repeat(100_000));
-    expect(slow.received).toHaveLength(length);
+    expect(slow.received.length).toBeLessThan(2_500_000);
+    const { length } = slow.messages;
     slow.isSlow = false;
-    slow.emit('drain');
-    expect(slow.types.slice(-4)).toEqual(['session', ...WHOLE]);
-    expect(slow.received.length).toBeLessThan(10_000);
+    slow.read();
+    expect(slow.types.slice(length)).toEqual(FIRST);
+    expect(slow.messages.at(-1)).toMatchObject({ isWhole: true });
     change('later');
     expect(slow.messages.at(-1)).toMatchObject({ type: 'delta', cards: { gone: ['later'] } });
   });
 
-  test('sends a slow browser each snapshot to its end, however long', () => {
+  test('does not begin anew for a slow browser because the fleet itself is large', () => {
     const { attach, change } = aStream(['x'.repeat(3_000_000), 'R', 0]);
     const slow = new Browser();
     slow.isSlow = true;
-    attach(undefined, slow);
-    for (const words of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
-      change(words);
-      slow.emit('drain');
-    }
-    expect(slow.types.slice(0, 7)).toEqual([...FIRST, ...WHOLE, 'delta', 'delta']);
+    attach(slow);
+    for (const words of ['a', 'b', 'c']) change(words);
+    slow.read();
+    expect(slow.types).toEqual([...FIRST, 'delta', 'delta', 'delta']);
   });
 
   test('forgets a browser that has gone', () => {
@@ -148,7 +124,7 @@ describe('the stream', () => {
     stream.updateSession({ state: 'reconnecting', message: 'no answer' });
     stream.updateSession({ state: 'reconnecting', message: 'no answer' });
     stream.updateSession({ state: 'live', message: null });
-    expect(browser.messages.slice(5)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
+    expect(browser.messages.slice(3)).toMatchObject([{ state: 'reconnecting' }, { state: 'live' }]);
   });
 
   test('serves so many browsers, and asks others to come later', () => {

@@ -1,34 +1,29 @@
 import type { VmCell } from '../../../clients/dashboard/contract/fleet.ts';
-import type { Cells, Delta, Snapshot } from '../../../clients/dashboard/contract/messages.ts';
-import type { FleetDelta, FleetSnapshot } from '../../../clients/dashboard/fleet/fleet.ts';
+import type { Delta, Needs } from '../../../clients/dashboard/contract/messages.ts';
+import type { FleetDelta } from '../../../clients/dashboard/fleet/fleet.ts';
 
 const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains'] as const;
 
 const byKey = <V>(map: Map<string, V>): [string, V][] =>
   [...map].toSorted(([one], [other]) => one.localeCompare(other));
 
-/** What a browser makes of a snapshot and the deltas after it, as the contract says. */
+/** What a browser makes of deltas, as the contract says. */
 export class Viewer {
   readonly items = new Map<string, { id: string }>();
   readonly cells = new Map<string, Map<string, VmCell>>();
-  needs: FleetSnapshot['needs'] = { items: [], count: 0 };
+  needs: Needs = { items: [], count: 0 };
 
   /** Ids of what is shown but nodes: these are shown as long as VMs run on them. */
   get shown(): string[] {
     return [...this.items.keys()].filter((id) => !id.startsWith('node/'));
   }
 
-  snapshot(snapshot: FleetSnapshot | Snapshot, cells: Iterable<Cells>): this {
-    this.items.clear();
-    this.cells.clear();
-    for (const name of COLLECTIONS) for (const item of snapshot[name]) this.items.set(item.id, item);
-    this.needs = snapshot.needs;
-    for (const { card, cells: all } of cells) this.#set(card, all, []);
-    return this;
-  }
-
   delta(delta: FleetDelta | Delta | null): this {
     if (delta === null) return this;
+    if ('isWhole' in delta) {
+      this.items.clear();
+      this.cells.clear();
+    }
     for (const [card, { set = [], gone = [] }] of Object.entries(delta.cells ?? {})) this.#set(card, set, gone);
     for (const name of COLLECTIONS) {
       for (const item of delta[name]?.set ?? []) this.items.set(item.id, item);

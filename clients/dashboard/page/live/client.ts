@@ -1,40 +1,57 @@
-import type { Session } from '../../contract/messages.ts';
+import type { Message, Session } from '../../contract/messages.ts';
 import { clusterNow, hearTime } from './cluster-time.ts';
-import { fetchJson } from './fetch-json.ts';
 import { Fleet } from './fleet.ts';
-import { Hub } from './hub.ts';
-import type { Connection, ToHub, ToTab } from './ports.ts';
+import { readStream, type Ended } from './read-stream.ts';
 
-/** What this tab knows, and whether it follows. */
+/**
+ * How the stream is. `connecting`: nothing has come yet. `reconnecting`: it broke, and what is shown is from before
+ * `since`. `signed-out`: the server does not know this browser, as after a new start, or the proxy before the server no
+ * longer knows its user.
+ */
+interface Connection {
+  state: 'connecting' | 'open' | 'reconnecting' | 'signed-out';
+  /** Milliseconds since the epoch. */
+  since: number;
+  /** What the server says of why it refuses; null if it says nothing. */
+  message: string | null;
+}
+
+/** The server says something every 10 seconds: after this a stream is dead, however open it looks. */
+const SILENT_MS = 25_000;
+const FIRST_RETRY_MS = 200;
+const LAST_RETRY_MS = 10_000;
+/** A stream that is back within this time was not away. */
+const BROKEN_MS = 1_000;
+
+type Timer = ReturnType<typeof setTimeout> | undefined;
+
+/** What this tab knows, and whether it follows. A tab that is hidden or paused has no stream, and costs nothing. */
 export class Client {
   readonly fleet = new Fleet();
   session: Session | null = null;
-  connection: Connection = { type: 'connection', state: 'connecting', since: clusterNow(), message: null };
+  connection: Connection = { state: 'connecting', since: clusterNow(), message: null };
   /** When the user stopped the updates, in milliseconds since the epoch; null while they come. */
   pausedAt: number | null = null;
   /** When something of the fleet last came; null before that. */
   heardAt: number | null = null;
   readonly #changed: () => void;
-  #port: MessagePort | undefined;
+  /** Whether the tab is shown, and not paused. */
+  #isWanted = false;
+  /** Ends the stream. */
+  #stream = new AbortController();
+  #retryMs = FIRST_RETRY_MS;
+  #retry: Timer;
+  #silence: Timer;
+  #broken: Timer;
 
   constructor(changed: () => void) {
     this.#changed = changed;
   }
 
-  /** Follows the stream until the tab is hidden or paused. */
-  async start(): Promise<void> {
-    const port = openPort(await sessionUser());
-    this.#port = port;
-    port.addEventListener('message', ({ data }: MessageEvent<ToTab>) => this.#hear(data));
-    port.start();
-    const lock = `drover-tab-${crypto.randomUUID()}`;
-    void navigator.locks.request(lock, () => {
-      // Once the lock is held: the worker would get it before, and take this tab for closed.
-      this.#say({ type: 'hello', lock });
-      return new Promise(() => {});
-    });
+  /** Follows the stream while the tab is neither hidden nor paused. */
+  start(): void {
     document.addEventListener('visibilitychange', () => this.#want());
-    addEventListener('pagehide', () => this.#say({ type: 'want', isWanted: false }));
+    addEventListener('pagehide', () => this.#want(false));
     addEventListener('pageshow', () => this.#want());
     this.#want();
   }
@@ -46,34 +63,78 @@ export class Client {
     this.#changed();
   }
 
-  #want(): void {
-    this.#say({ type: 'want', isWanted: document.visibilityState === 'visible' && this.pausedAt === null });
+  #want(isShown = document.visibilityState === 'visible'): void {
+    const isWanted = isShown && this.pausedAt === null;
+    if (isWanted === this.#isWanted) return;
+    this.#isWanted = isWanted;
+    if (!isWanted) {
+      this.#close();
+      return this.#is('connecting');
+    }
+    // Until all comes anew, what is shown is from before.
+    this.fleet.isSynced = false;
+    this.#open();
   }
 
-  #say(message: ToHub): void {
-    this.#port?.postMessage(message);
+  #open(): void {
+    this.#close();
+    this.#stream = new AbortController();
+    const { signal } = this.#stream;
+    this.#expectMore();
+    const receive = (message: Message): void => {
+      if (!signal.aborted) this.#receive(message);
+    };
+    void readStream(receive, signal).then((ended) => {
+      if (!signal.aborted) this.#ended(ended);
+    });
   }
 
-  #hear(message: ToTab): void {
+  #close(): void {
+    clearTimeout(this.#retry);
+    clearTimeout(this.#silence);
+    this.#stream.abort();
+  }
+
+  #receive(message: Message): void {
+    this.#expectMore();
+    this.#retryMs = FIRST_RETRY_MS;
+    this.#is('open');
     if (message.type === 'heartbeat') return hearTime(message.at);
-    if (message.type === 'connection') this.connection = message;
-    else if (message.type === 'session') this.session = message;
-    else if (this.fleet.receive(message)) this.heardAt = clusterNow();
+    if (message.type === 'session') this.session = message;
+    else {
+      this.fleet.receive(message);
+      this.heardAt = clusterNow();
+    }
     this.#changed();
   }
-}
 
-/** The user for whom the server takes this tab; one may have signed out in this browser, and another in. */
-async function sessionUser(): Promise<string> {
-  const answer = await fetchJson<Session>('session');
-  return answer.state === 'here' ? (answer.data.user ?? '') : '';
-}
+  #expectMore(): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#ended({ how: 'broken', message: null }), SILENT_MS);
+  }
 
-/** The one hub of all tabs of this user, or else one of this tab's own. */
-function openPort(user: string): MessagePort {
-  if (typeof SharedWorker === 'function')
-    return new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: `drover ${user}` }).port;
-  const { port1, port2 } = new MessageChannel();
-  new Hub().connect(port1);
-  return port2;
+  /** A server that ends a stream to judge its user anew is not away. */
+  #ended({ how, message }: Ended): void {
+    if (how === 'signed-out') this.#is(how, message);
+    else if (how === 'refused') this.#is('reconnecting', message);
+    else if (this.connection.state !== 'signed-out')
+      this.#broken ??= setTimeout(() => this.#is('reconnecting'), BROKEN_MS);
+    this.#again();
+  }
+
+  /** Connects again, ever more slowly. A user who is signed out may sign in again in another tab. */
+  #again(): void {
+    this.#close();
+    this.#retry = setTimeout(() => this.#open(), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  #is(state: Connection['state'], message: string | null = null): void {
+    clearTimeout(this.#broken);
+    this.#broken = undefined;
+    const { connection } = this;
+    if (connection.state === state && connection.message === message) return;
+    this.connection = { state, since: connection.state === state ? connection.since : clusterNow(), message };
+    this.#changed();
+  }
 }

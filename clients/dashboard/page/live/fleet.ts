@@ -1,5 +1,5 @@
 import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
-import type { Cells, Changes, Collections, Delta, Message, Needs, Snapshot } from '../../contract/messages.ts';
+import type { Changes, Collections, Delta, Needs } from '../../contract/messages.ts';
 
 const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains'] as const satisfies (keyof Collections)[];
 
@@ -9,28 +9,22 @@ type Items = { [K in keyof Collections]: Map<string, Collections[K]> };
 interface Members {
   cells: VmCell[];
   at: Map<string, number>;
-  /** Counts changes, so that a view knows whether it has drawn this. */
+  /** Of the last change, so that a view knows whether it has drawn this. */
   version: number;
 }
 
 const NO_CELLS: readonly VmCell[] = [];
 const NO_NEEDS: Needs = { items: [], count: 0 };
-/** Cells of a card in a message, as the server sends them. */
-const IN_A_MESSAGE = 1000;
-
-/** All that is known of the fleet. The worker that has the stream keeps one, and so does each tab. */
+/** All that this tab knows of the fleet. */
 export class Fleet {
   readonly items: Items = { cards: new Map(), operations: new Map(), schedules: new Map(), drains: new Map() };
   needs = NO_NEEDS;
-  /** Of the last message with one; null before there is any. */
-  seq: number | null = null;
   /** All that may be listed is here: nothing shown means that there is nothing. */
   isSynced = false;
   readonly #members = new Map<string, Members>();
+  #changes = 0;
   /** Ids of the cards in their order; null until they are put into one. */
   #order: string[] | null = null;
-  /** Cards whose cells are from before the last snapshot: shown until the new ones come, so that nothing flickers. */
-  readonly #stale = new Set<string>();
 
   /** All cards in the order in which they are shown: no card moves by itself. */
   get cards(): OwnerCard[] {
@@ -48,74 +42,17 @@ export class Fleet {
     return this.#members.get(card)?.version ?? 0;
   }
 
-  /** Takes a message of the stream; reports whether it changes what is shown. */
-  receive(message: Message): boolean {
-    switch (message.type) {
-      case 'snapshot':
-        this.#begin(message);
-        return true;
-      case 'cells':
-        this.#fill(message);
-        return true;
-      case 'delta':
-        this.#apply(message);
-        return true;
-      case 'synced':
-        this.isSynced = true;
-        return true;
-      case 'session':
-      case 'heartbeat':
-        return false;
-    }
-  }
-
-  /** What is known now as messages, for a tab that comes later. */
-  *messages(): Generator<Message> {
-    const { cards, operations, schedules, drains } = this.items;
-    const { seq, needs } = this;
-    if (seq === null) return;
-    yield {
-      type: 'snapshot',
-      seq,
-      needs,
-      cards: [...cards.values()],
-      operations: [...operations.values()],
-      schedules: [...schedules.values()],
-      drains: [...drains.values()],
-    };
-    for (const [card, { cells }] of this.#members)
-      for (let from = 0; from < cells.length; from += IN_A_MESSAGE)
-        yield { type: 'cells', card, cells: cells.slice(from, from + IN_A_MESSAGE) };
-    if (this.isSynced) yield { type: 'synced' };
-  }
-
-  #begin(snapshot: Snapshot): void {
-    for (const name of COLLECTIONS) {
-      this.items[name].clear();
+  receive(delta: Delta): void {
+    if (delta.isWhole === true) {
+      for (const items of Object.values(this.items)) items.clear();
+      this.#members.clear();
       this.#order = null;
-      this.#change(name, { set: snapshot[name] });
     }
-    for (const card of this.#members.keys())
-      if (this.items.cards.has(card)) this.#stale.add(card);
-      else this.#members.delete(card);
-    this.needs = snapshot.needs;
-    this.seq = snapshot.seq;
-    this.isSynced = false;
-  }
-
-  #fill({ card, cells }: Cells): void {
-    if (this.#stale.delete(card)) this.#clear(card);
-    this.#changeCells(card, { set: cells });
-  }
-
-  #apply(delta: Delta): void {
-    for (const card of this.#stale) this.#clear(card);
-    this.#stale.clear();
     for (const name of COLLECTIONS) if (delta[name] !== undefined) this.#change(name, delta[name]);
     for (const [card, changes] of Object.entries(delta.cells ?? {})) this.#changeCells(card, changes);
     for (const card of delta.cards?.gone ?? []) this.#members.delete(card);
     this.needs = delta.needs ?? this.needs;
-    this.seq = delta.seq;
+    this.isSynced = delta.isSynced;
   }
 
   #change<K extends keyof Collections>(name: K, { set = [], gone = [] }: Changes<Collections[K]>): void {
@@ -124,10 +61,6 @@ export class Fleet {
     for (const item of set) items.set(item.id, item);
     if (items.size !== before || gone.length > 0) this.#order = null;
     for (const id of gone) items.delete(id);
-  }
-
-  #clear(card: string): void {
-    this.#members.set(card, { cells: [], at: new Map(), version: this.versionOf(card) + 1 });
   }
 
   #changeCells(card: string, { set = [], gone = [] }: Changes<VmCell>): void {
@@ -144,7 +77,7 @@ export class Fleet {
       members.cells = [...cells.filter(([name]) => !removed.has(name)), ...added.values()].toSorted(byName);
       members.at = new Map(members.cells.map(([name], index) => [name, index]));
     }
-    members.version++;
+    members.version = ++this.#changes;
     this.#members.set(card, members);
   }
 }

@@ -15,16 +15,12 @@ const TYPE = 'text/event-stream';
 const BROKEN: Ended = { how: 'broken', message: null };
 
 /**
- * Reads the stream, from after the event with the id `last` if the server still has what came since. Resolves once it
- * has ended. An `EventSource` would follow a proxy to the page on which users sign in, and says nothing of a refusal.
+ * Reads the stream. Resolves once it has ended. An `EventSource` would follow a proxy to the page on which users sign
+ * in, and says nothing of a refusal.
  */
-export async function readStream(
-  last: string | null,
-  onMessage: (message: Message, id: string | null) => void,
-  signal: AbortSignal,
-): Promise<Ended> {
+export async function readStream(onMessage: (message: Message) => void, signal: AbortSignal): Promise<Ended> {
   try {
-    const headers = { accept: TYPE, ...(last === null ? {} : { 'last-event-id': last }) };
+    const headers = { accept: TYPE };
     const answer = await fetch(apiAddress('stream'), { redirect: 'manual', cache: 'no-store', headers, signal });
     if (!isStream(answer)) return await endOf(answer);
     let rest = '';
@@ -34,7 +30,7 @@ export async function readStream(
       for (const event of events) readEvent(event, onMessage);
     }
   } catch {
-    // The server has gone away, or the hub has ended the stream.
+    // The server has gone away, or this tab has ended the stream.
   }
   return BROKEN;
 }
@@ -55,9 +51,7 @@ async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
     yield decoder.decode(part.value, { stream: true });
 }
 
-function readEvent(event: string, onMessage: (message: Message, id: string | null) => void): void {
-  let id: string | null = null;
+function readEvent(event: string, onMessage: (message: Message) => void): void {
   for (const line of event.split('\n'))
-    if (line.startsWith('id: ')) id = line.slice('id: '.length);
-    else if (line.startsWith('data: ')) onMessage(JSON.parse(line.slice('data: '.length)) as Message, id);
+    if (line.startsWith('data: ')) onMessage(JSON.parse(line.slice('data: '.length)) as Message);
 }

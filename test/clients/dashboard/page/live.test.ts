@@ -7,12 +7,15 @@ import { liveState, News } from '../../../../clients/dashboard/page/pure/news.ts
 import { aCard, asMessages, cellsOf } from './fixture/fleets.ts';
 
 const WEB = 'pool/default/web';
-const snapshotOf = (cells: VmCell[]) => asMessages([[aCard('web', cells), cells]]);
+/** All that a tab is told of a pool with these VMs. */
+const wholeOf = (cells: VmCell[], cards = [aCard('web', cells)]): Delta =>
+  asMessages(cards.map((card) => [card, cells] as const))[1] as Delta;
+const aDelta = (changed: Partial<Delta>): Delta => ({ type: 'delta', isSynced: true, ...changed });
 const namesIn = (fleet: Fleet): string[] => fleet.cellsOf(WEB).map(([name]) => name);
 
 function aFleetOf(cells: VmCell[]): Fleet {
   const fleet = new Fleet();
-  for (const message of snapshotOf(cells)) fleet.receive(message);
+  fleet.receive(wholeOf(cells));
   return fleet;
 }
 
@@ -24,25 +27,24 @@ describe('the fleet that a tab knows', () => {
       ['api', 'R', 0],
     ]);
     expect(namesIn(fleet)).toEqual(['api', 'web-2', 'web-10']);
-    fleet.receive({ type: 'delta', seq: 2, cells: { [WEB]: { set: [['web-9', 'S', 0]], gone: ['api'] } } });
+    fleet.receive(aDelta({ cells: { [WEB]: { set: [['web-9', 'S', 0]], gone: ['api'] } } }));
     expect(namesIn(fleet)).toEqual(['web-2', 'web-9', 'web-10']);
   });
 
   test('has cards by namespace and name, those of VMs of no owner last, however they come and go', () => {
     const lone = aCard('', [], { id: 'none/default', kind: null });
     const fleet = new Fleet();
-    for (const message of asMessages([lone, aCard('web', []), aCard('api', [])].map((card) => [card, []] as const)))
-      fleet.receive(message);
+    fleet.receive(wholeOf([], [lone, aCard('web', []), aCard('api', [])]));
     const ids = (): string[] => fleet.cards.map(({ id }) => id);
     expect(ids()).toEqual(['pool/default/api', WEB, 'none/default']);
     const added = aCard('db', [], { namespace: 'data' });
-    fleet.receive({ type: 'delta', seq: 2, cards: { set: [added], gone: ['pool/default/api'] } });
+    fleet.receive(aDelta({ cards: { set: [added], gone: ['pool/default/api'] } }));
     expect(ids()).toEqual(['pool/data/db', WEB, 'none/default']);
-    fleet.receive({ type: 'delta', seq: 3, cards: { set: [aCard('web', [], { ready: 7 })] } });
+    fleet.receive(aDelta({ cards: { set: [aCard('web', [], { ready: 7 })] } }));
     expect(fleet.cards[1]).toMatchObject({ id: WEB, ready: 7 });
   });
 
-  test('is the same after any changes as after a snapshot of what they lead to', () => {
+  test('is the same after any changes as if all of what they lead to came at once', () => {
     const change = fc.record({
       set: fc.array(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.constantFrom('R' as const, 'D' as const))),
       gone: fc.array(fc.integer({ min: 1, max: 20 })),
@@ -51,51 +53,35 @@ describe('the fleet that a tab knows', () => {
       fc.property(fc.array(change), (changes) => {
         const fleet = aFleetOf(cellsOf('web', 'RRRRR'));
         const known = new Map(cellsOf('web', 'RRRRR').map((cell) => [cell[0], cell]));
-        for (const [index, { set, gone }] of changes.entries()) {
+        for (const { set, gone } of changes) {
           const cells = set.map(([number, state]): VmCell => [`web-${number}`, state, 0]);
           const left = gone.map((number) => `web-${number}`).filter((name) => cells.every((cell) => cell[0] !== name));
           for (const cell of cells) known.set(cell[0], cell);
           for (const name of left) known.delete(name);
-          fleet.receive({
-            type: 'delta',
-            seq: index + 2,
-            cells: { [WEB]: { set: cells, gone: left } },
-          } satisfies Delta);
+          fleet.receive(aDelta({ cells: { [WEB]: { set: cells, gone: left } } }));
         }
         expect(fleet.cellsOf(WEB)).toEqual(aFleetOf([...known.values()]).cellsOf(WEB));
       }),
     );
   });
 
-  test('keeps the VMs of a card while a new snapshot comes in, and only the new ones afterwards', () => {
+  test('is what came last as a whole, and a view knows that it has yet to draw it', () => {
     const fleet = aFleetOf(cellsOf('web', 'RRR'));
-    const [session, snapshot, cells, synced] = snapshotOf(cellsOf('web', 'DD'));
-    for (const message of [session, snapshot]) fleet.receive(message!);
-    expect({ names: namesIn(fleet), isSynced: fleet.isSynced }).toEqual({
-      names: ['web-1', 'web-2', 'web-3'],
-      isSynced: false,
-    });
-    for (const message of [cells, synced]) fleet.receive(message!);
+    const drawn = fleet.versionOf(WEB);
+    fleet.receive({ ...wholeOf(cellsOf('web', 'DD')), isSynced: false });
     expect(fleet.cellsOf(WEB)).toEqual(cellsOf('web', 'DD'));
+    expect(fleet.versionOf(WEB)).not.toBe(drawn);
+    expect(fleet.isSynced).toBe(false);
   });
 
-  test('forgets VMs of which a new snapshot has none, and those of a card that is gone', () => {
+  test('forgets what a new whole does not have, and the VMs of a card that is gone', () => {
     const fleet = aFleetOf(cellsOf('web', 'RRR'));
-    for (const message of snapshotOf([])) fleet.receive(message);
-    fleet.receive({ type: 'delta', seq: 2 });
+    fleet.receive(wholeOf([]));
+    fleet.receive(aDelta({}));
     expect(namesIn(fleet)).toEqual([]);
-    fleet.receive({ type: 'delta', seq: 3, cells: { [WEB]: { set: cellsOf('web', 'R') } } });
-    fleet.receive({ type: 'delta', seq: 4, cards: { gone: [WEB] } });
+    fleet.receive(aDelta({ cells: { [WEB]: { set: cellsOf('web', 'R') } } }));
+    fleet.receive(aDelta({ cards: { gone: [WEB] } }));
     expect({ names: namesIn(fleet), cards: fleet.items.cards.size }).toEqual({ names: [], cards: 0 });
-  });
-
-  test('is told to a tab that comes later as it is', () => {
-    const fleet = aFleetOf(cellsOf('web', 'R'.repeat(2500)));
-    const later = new Fleet();
-    for (const message of fleet.messages()) later.receive(message);
-    expect(later.cellsOf(WEB)).toEqual(fleet.cellsOf(WEB));
-    expect([...later.items.cards]).toEqual([...fleet.items.cards]);
-    expect({ seq: later.seq, isSynced: later.isSynced }).toEqual({ seq: 1, isSynced: true });
   });
 });
 

@@ -26,7 +26,7 @@ import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { childSignals, signalsOf } from './watch/workflow-signals.ts';
 
-interface ActivitiesOptions {
+interface ActivitiesOptions extends Pick<WatchActivityOptions, 'onWatching'> {
   config: WorkerConfig;
   client: KubeClient;
   cache: ClusterCache;
@@ -39,7 +39,7 @@ interface ActivitiesOptions {
  * Creates all activities, by the task queue that serves them: activities that act, activities that only wait, and the
  * watch.
  */
-export function createActivities({ config, client, cache, metrics, stopping }: ActivitiesOptions) {
+export function createActivities({ config, client, cache, metrics, onWatching, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const ended = client.endedBy(callSignal);
   const common = {
@@ -61,8 +61,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     onPatched: (count) => metrics.machineTypesPatched.inc(count),
     onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
   });
-  const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void =>
-    metrics.healingReplacements.inc({ namespace, pool });
+  const onReplaced = (): void => metrics.healingReplacements.inc();
   const measured = measures(metrics);
   return {
     working: withFailures({
@@ -92,7 +91,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onSignalled: measured.signalled,
-        onWatching: (isWatching) => metrics.watchRunning.inc({ served: config.cluster }, isWatching ? 1 : -1),
+        onWatching,
         stopping,
       }),
     ),
@@ -102,11 +101,9 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
 /** What activities say of themselves in metrics. */
 function measures(metrics: Metrics) {
   return {
-    planned: (({ kind, namespace, name, seconds, isFailed }) => {
+    planned: (({ kind, seconds, isFailed }) => {
       metrics.planSeconds.observe({ kind }, seconds);
-      if (!isFailed) return;
-      if (kind === 'VirtualMachinePool') metrics.failedPlans.inc({ namespace, pool: name });
-      else metrics.failedSetPlans.inc({ namespace, kind, set: name });
+      if (isFailed) metrics.failedPlans.inc({ kind });
     }) satisfies OnPlanned,
     signalled: (({ kind, seconds }) => {
       metrics.lastSignal.setToCurrentTime();

@@ -12,10 +12,12 @@ interface CacheOptions {
   namespace: string | undefined;
   logger: Logger;
   metrics: Metrics;
+  /** Whether this worker watches for all workers: it alone reports what happens to objects. */
+  isWatching: () => boolean;
 }
 
 /** Returns a cache of a cluster, or of one namespace, that tells in log and metrics how it fares. */
-export function createClusterCache({ client, namespace, logger, metrics }: CacheOptions): ClusterCache {
+export function createClusterCache({ client, namespace, logger, metrics, isWatching }: CacheOptions): ClusterCache {
   const cache: ClusterCache = new ClusterCache({
     client,
     namespace,
@@ -41,12 +43,12 @@ export function createClusterCache({ client, namespace, logger, metrics }: Cache
         });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
-    onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
+    onVmiFailed: ({ namespace }) => isWatching() && metrics.failedVmis.inc({ namespace }),
   });
   cache.subscribe((change) => {
     if (change.kind !== 'vmi') return;
-    metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced);
-    metrics.handovers.change(change, (vmi) => rollingOf(vmi, cache));
+    metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced && isWatching());
+    if (isWatching()) metrics.handovers.change(change, (vmi) => rollingOf(vmi, cache));
   });
   return cache;
 }

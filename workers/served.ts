@@ -57,6 +57,8 @@ export class Served {
   readonly #client: KubeClient;
   #cache: ClusterCache | undefined;
   #serving: Serving | undefined;
+  /** How many of its watches run: for a moment one more, if a watch was given up. */
+  #watches = 0;
 
   constructor(surroundings: Surroundings, namespace?: string) {
     const { config, kube, metrics } = surroundings;
@@ -84,6 +86,11 @@ export class Served {
   get isServing(): boolean {
     const caches = Object.values(this.#cache?.caches ?? {});
     return this.#serving?.isServing === true && caches.every(({ synced, missing }) => synced || missing !== null);
+  }
+
+  /** Whether this worker watches it for all workers, and reports its objects. */
+  get isWatching(): boolean {
+    return this.#watches > 0;
   }
 
   /** Takes no more work, and lets running work finish. */
@@ -128,7 +135,13 @@ export class Served {
     const ending = new AbortController();
     const stop = AbortSignal.any([this.#in.stop, ending.signal]);
     const client = this.#client;
-    const cache = createClusterCache({ client, namespace: this.namespace, logger, metrics });
+    const cache = createClusterCache({
+      client,
+      namespace: this.namespace,
+      logger,
+      metrics,
+      isWatching: () => this.isWatching,
+    });
     this.#cache = cache;
     metrics.watchRunning.inc({ served: this.#cluster }, 0);
     try {
@@ -140,6 +153,11 @@ export class Served {
         client,
         cache,
         metrics,
+        onWatching: (isWatching) => {
+          const change = isWatching ? 1 : -1;
+          this.#watches += change;
+          metrics.watchRunning.inc({ served: this.#cluster }, change);
+        },
         stopping: stop,
       });
       const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));

@@ -34,7 +34,7 @@ export interface WatchActivityOptions {
   /** Called for each signal that Temporal has accepted; `seconds`: since the change that it reports, if seen. */
   onSignalled?: (signal: { kind: Watched['what']; key: string; seconds: number | undefined }) => void;
   /** Called when this worker begins to watch, and when it no longer does. */
-  onWatching?: (isWatching: boolean) => void;
+  onWatching?: ((isWatching: boolean) => void) | undefined;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
   stopping: AbortSignal;
   resyncMs?: number;

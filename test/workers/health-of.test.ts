@@ -20,9 +20,9 @@ const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {
   } as unknown as ClusterCache;
 };
 
-const serving = { namespace: 'shop', cache: cacheOf(3), isServing: true };
-const starting = { namespace: 'bank', cache: cacheOf(0), isServing: false };
-const waiting = { namespace: 'club', cache: undefined, isServing: false };
+const serving = { namespace: 'shop', cache: cacheOf(3), isServing: true, isWatching: true };
+const starting = { namespace: 'bank', cache: cacheOf(0), isServing: false, isWatching: false };
+const waiting = { namespace: 'club', cache: undefined, isServing: false, isWatching: false };
 
 test.each([
   ['all that it serves', [serving], true],
@@ -66,7 +66,7 @@ test.each([
 
 test('the metrics tell of all namespaces together, and which are served', async () => {
   const metrics = createMetrics('default');
-  const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true };
+  const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true, isWatching: false };
   const health = healthOf([serving, other, waiting], metrics, []);
   await health.metrics();
   const lines = (await health.metrics()).split('\n');

@@ -8,6 +8,8 @@ interface Serves {
   /** Undefined while it waits to be left to this worker, or for a server. */
   cache: ClusterCache | undefined;
   isServing: boolean;
+  /** Whether it watches it for all workers: it alone reports the objects. */
+  isWatching: boolean;
 }
 
 /**
@@ -25,8 +27,11 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
     for (const { namespace, isServing } of all)
       if (namespace !== undefined) metrics.servedNamespaces.set({ namespace }, isServing ? 1 : 0);
     lookAtCaches(caches, metrics);
-    const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => caches.flatMap((cache) => [...of(cache)]);
-    metrics.pools.look(values((cache) => cache.pools.values()));
+    const watched = all.flatMap(({ cache, isWatching }) => (isWatching ? (cache ?? []) : []));
+    const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => watched.flatMap((cache) => [...of(cache)]);
+    const pools = values((cache) => cache.pools.values());
+    metrics.pools.look(pools);
+    metrics.vms.keep(pools);
     metrics.waitingVms.look(values((cache) => cache.vms.values()));
     metrics.sets.look(values((cache) => [...cache.replicaSets.values(), ...cache.vmiSets.values()]));
     metrics.operations.look(values((cache) => cache.operations.values()));

@@ -49,20 +49,13 @@ export function createMetrics(cluster: string) {
       'Changes that a relist found and no watch event had reported.',
       ['resource'],
     ),
-    failedVmis: counter(
-      'drover_failed_vmis_total',
-      'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
-      ['namespace'],
-    ),
+    failedVmis: counter('drover_failed_vmis_total', 'VMIs of VMs that ran and then failed; KubeVirt recovers them.', [
+      'namespace',
+    ]),
     failedPlans: counter(
       'drover_failed_plans_total',
-      'Plans of a pool that could not be made because of an error in a decision; its condition Stalled says why.',
-      ['namespace', 'pool'],
-    ),
-    failedSetPlans: counter(
-      'drover_failed_replica_set_plans_total',
-      'Plans of a replica set that could not be made because of an error in a decision; its condition Stalled says why.',
-      ['namespace', 'kind', 'set'],
+      'Plans that could not be made because of an error in a decision; the condition Stalled of the pool or set says why.',
+      ['kind'],
     ),
     pools: poolGauges(registry),
     sets: replicaSetGauges(registry),
@@ -74,7 +67,6 @@ export function createMetrics(cluster: string) {
     healingReplacements: counter(
       'drover_healing_replacements_total',
       'Unhealthy VMs that this worker has deleted to be recreated, once for each attempt.',
-      ['namespace', 'pool'],
     ),
     machineTypes: new TransitionGauge(registry),
     machineTypesPatched: counter(

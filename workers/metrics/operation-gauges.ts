@@ -8,7 +8,7 @@ const VMS = { done: 'Done', failed: 'Failed', inProgress: 'InProgress', open: 'O
 const OF_OPERATIONS: readonly Measure<StoredOperation>[] = [
   {
     name: 'drover_operations',
-    help: 'Operations that exist, by their state: the reason of the condition Progressing. Every worker reports all.',
+    help: 'Operations that exist, by their state: the reason of the condition Progressing.',
     by: ['state'],
     read: ({ status: { conditions = [] } = {} }) => [
       [1, { state: conditions.find(({ type }) => type === 'Progressing')?.reason ?? 'Pending' }],

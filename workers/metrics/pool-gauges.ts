@@ -4,11 +4,9 @@ import { maxUnavailableOf } from '../../decisions/disruption-budget/unavailabili
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { StatusGauges, type Measure } from './status-gauges.ts';
 
-const everyWorker = 'Every worker reports all pools.';
-
 const count = (name: string, help: string, read: (pool: StoredPool) => number | undefined): Measure<StoredPool> => ({
   name: `drover_pool_${name}_vms`,
-  help: `${help} ${everyWorker}`,
+  help,
   read: (pool) => [[read(pool) ?? 0]],
 });
 
@@ -57,25 +55,25 @@ const MEASURES: readonly Measure<StoredPool>[] = [
   ),
   {
     name: 'drover_pool_rollout',
-    help: `1 for the state of a pool's rollout: the reason of its condition Progressing. ${everyWorker}`,
+    help: "1 for the state of a pool's rollout: the reason of its condition Progressing.",
     by: ['state'],
     read: (pool) => reasonOf(pool, 'Progressing', 'state'),
   },
   {
     name: 'drover_pool_rollout_started_timestamp_seconds',
-    help: `When the rollout of a pool began that has not completed. ${everyWorker}`,
+    help: 'When the rollout of a pool began that has not completed.',
     read: ({ status: { rollout } = {} }) =>
       rollout === undefined || rollout.completedAt !== undefined ? [] : [[Date.parse(rollout.startedAt) / 1_000]],
   },
   {
     name: 'drover_pool_stalled',
-    help: `1 for a pool that cannot continue without a user, by the reason of its condition Stalled. ${everyWorker}`,
+    help: '1 for a pool that cannot continue without a user, by the reason of its condition Stalled.',
     by: ['reason'],
     read: (pool) => reasonOf(pool, 'Stalled', 'reason'),
   },
   {
     name: 'drover_pool_draining_vms',
-    help: `VMs of a pool that are to leave nodes that are drained, by what they wait for. ${everyWorker}`,
+    help: 'VMs of a pool that are to leave nodes that are drained, by what they wait for.',
     by: ['reason'],
     read: ({ spec, status: { draining } = {} }) =>
       spec.drain === undefined && draining === undefined
@@ -84,7 +82,7 @@ const MEASURES: readonly Measure<StoredPool>[] = [
   },
   {
     name: 'drover_healing_cycles',
-    help: `VMs that are being replaced, by the phase of their cycle. ${everyWorker}`,
+    help: 'VMs that are being replaced, by the phase of their cycle.',
     by: ['phase'],
     read: ({ status: { healing } = {} }) =>
       healing === undefined
@@ -96,13 +94,13 @@ const MEASURES: readonly Measure<StoredPool>[] = [
   },
   {
     name: 'drover_healing_given_up',
-    help: `VMs that are unhealthy, and left so after maxAttempts until a user asks. ${everyWorker}`,
+    help: 'VMs that are unhealthy, and left so after maxAttempts until a user asks.',
     read: ({ status: { healing } = {} }) =>
       healing === undefined ? [] : [[healing.finished.filter(({ end }) => end === 'GivenUp').length]],
   },
   {
     name: 'drover_healing_suspended',
-    help: `1 for a pool whose unhealthy VMs are left as they are, by the reason of its condition HealingSuspended. ${everyWorker}`,
+    help: '1 for a pool whose unhealthy VMs are left as they are, by the reason of its condition HealingSuspended.',
     by: ['reason'],
     read: (pool) => (pool.status?.healing === undefined ? [] : reasonOf(pool, 'HealingSuspended', 'reason')),
   },

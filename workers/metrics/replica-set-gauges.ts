@@ -18,11 +18,7 @@ const count = (name: string, help: string, read: (set: MeasuredSet) => number | 
 });
 
 const MEASURES: readonly Measure<MeasuredSet>[] = [
-  count(
-    'desired',
-    'Replicas that the spec of a set asks for. Every worker reports all sets.',
-    ({ spec }) => spec.replicas,
-  ),
+  count('desired', 'Replicas that the spec of a set asks for.', ({ spec }) => spec.replicas),
   count('current', 'Replicas that a set has.', ({ status }) => status?.replicas),
   count('ready', 'Replicas of a set that are ready.', ({ status }) => status?.readyReplicas),
   count(

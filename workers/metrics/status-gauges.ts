@@ -13,7 +13,7 @@ export interface Measure<T> {
   read: (object: T) => Sample[];
 }
 
-/** Gauges of objects of a kind, from their spec and status; every worker reports all objects. */
+/** Gauges of objects of a kind, from their spec and status. */
 export class StatusGauges<T> {
   readonly #labelsOf: (object: T) => Record<string, string>;
   readonly #gauges: { gauge: Gauge; read: Measure<T>['read'] }[];

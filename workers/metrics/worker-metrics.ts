@@ -35,7 +35,7 @@ export function workerMetrics(registry: Registry) {
     ),
     watchRunning: new Gauge({
       name: 'drover_watch_running',
-      help: '1 while this worker watches the cluster, or one of its namespaces, for all workers.',
+      help: '1 while this worker watches the cluster, or one of its namespaces, for all workers, and reports its objects.',
       labelNames: ['served'],
       registers,
     }),

@@ -175,3 +175,25 @@ test.each([
     tests: [{ interval: '1m', input_series, promql_expr_test: [asked(15, [unwatched(labels)])] }],
   });
 });
+
+const short = (instance: string, values: string): object => ({
+  series: `drover_pool_unavailable_vms{cluster="east",namespace="shop",pool="web",instance="${instance}"}`,
+  values,
+});
+
+test('an alert that fires outlasts the handover of the watch to another worker', async () => {
+  const firing =
+    'ALERTS{alertname="DroverPoolShort",alertstate="firing",cluster="east",namespace="shop",pool="web",severity="warning"}';
+  const watched = watching('east', 'east', '1x30');
+  await run('test', {
+    rule_files: [RULES],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: [watched, short('one', '1x20 stale'), short('other', '_x21 1x8')],
+        promql_expr_test: [20, 21, 22, 25].map((minute) => asked(minute, [firing])),
+      },
+    ],
+  });
+});

@@ -60,7 +60,7 @@ test('a worker measures which VMs are being replaced, how often, and that a user
   await pool.break(1);
   await untilTold(
     `drover_healing_cycles{${ofPool},phase="Waiting"} 1`,
-    `drover_healing_replacements_total{${ofPool}} 1`,
+    'drover_healing_replacements_total{cluster="default"} 1',
   );
   await pool.pool.heal({ action: 'pause' });
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByUser"} 1`);
@@ -108,7 +108,7 @@ test('a VMI that fails after it ran well is for KubeVirt to recover: its end and
   await untilTold(
     `drover_vm_starts_total{${ofPool}} 4`,
     `drover_vm_stops_total{${ofPool}} 1`,
-    `drover_vmi_phase_transition_from_creation_seconds_count{${ofPool},phase="Running"} 4`,
+    `drover_vmi_phase_transition_from_creation_seconds_count{phase="Running"} 4`,
   );
   expect(await pool.uid(1)).toBe(vm);
   expect((await pool.healing()).finished).toEqual([]);

@@ -4,8 +4,6 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { Handovers } from '../../../workers/metrics/handovers.ts';
 import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
-const OF_POOL = 'namespace="shop",pool="web"';
-
 class Watched {
   readonly registry = new Registry();
   readonly #handovers = new Handovers(this.registry);
@@ -26,7 +24,7 @@ class Watched {
   /** How many handovers there were, and how many seconds they took together. */
   async handovers(): Promise<[count: number, seconds: number]> {
     const text = await this.registry.metrics();
-    const read = (what: string): number => Number(new RegExp(`_${what}\\{${OF_POOL}\\} (.*)`).exec(text)?.[1] ?? 0);
+    const read = (what: string): number => Number(new RegExp(`_${what} (.*)`).exec(text)?.[1] ?? 0);
     return [read('count'), read('sum')];
   }
 }

@@ -1,4 +1,5 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
+import { namespacedName } from '../../decisions/disruption-budget/restart-budget.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
@@ -23,6 +24,7 @@ import type { PowerOutcome, Verification } from '../../decisions/power/outcome.t
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Changed } from '../cache/changes.ts';
+import { looksTheSame } from '../cache/looks-the-same.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { RunChanges, RunRequest } from '../power/request.ts';
 import { RunMethod, type RunLook, type RunMethodOptions } from '../power/run-method.ts';
@@ -58,6 +60,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   readonly #atOnce: number;
   #context: TransitionContext;
   readonly #tally: TransitionTally;
+  #concerned: ReadonlySet<string> = new Set();
+  #limited: ReadonlySet<string> = new Set();
   #isEnding = false;
   #isFirst = true;
   /** Whether the caches are known to be at least as new as the operation. */
@@ -84,13 +88,19 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     this.#tally = structuredClone(pick(options.request, TALLIED));
   }
 
-  protected isAbout({ change }: Changed): boolean {
-    return this.#context.concerns(change);
+  protected isAbout({ kind, namespace, name, change }: Changed): boolean {
+    const { rules, snapshot } = this.#context;
+    if (kind === 'pool') return rules.scope.isWithin(namespace);
+    if (looksTheSame<object>(change.before, change.after)) return false;
+    const key = `${namespace}/${name}`;
+    const vm = snapshot.vmOf(key);
+    return this.#concerned.has(key) || (vm !== undefined && transitionNeed(rules, vm, snapshot).need !== 'nothing');
   }
 
   /** Another transition may have ended, too. */
   override concerns(change: CacheChange): boolean {
-    return super.concerns(change) || (change.kind === 'operation' && this.#context.concerns(change));
+    if (super.concerns(change)) return true;
+    return change.kind === 'operation' && this.#context.others.has((change.after ?? change.before)!.metadata.uid);
   }
 
   protected keep(outcome: PowerOutcome): void {
@@ -128,7 +138,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     const { request, contexts, onLook } = this.#in;
     const { authority } = this.#context;
     this.#context = await contexts.of(request, authority);
-    const plan = planTransition(this.#context.needs, {
+    const plan = planTransition(this.#context.rules, this.#context.snapshot, {
       inProgress: this.acting,
       failed: this.#tally.failed,
       maxRestarts: this.#atOnce,
@@ -137,6 +147,8 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       isEligible: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
       now,
     });
+    this.#concerned = plan.concerned;
+    this.#limited = plan.limited;
     // Which VMs count may change with each look.
     this.countAnew();
     onLook?.(operationName(request.operation), plan.counts);
@@ -159,12 +171,16 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     return isEnough || (isFirst && patch.length > 0) ? now : this.beganAt + TURN_MS;
   }
 
-  protected recorded(): Iterable<string> {
-    return this.#context.needs.recorded(this.#in.request.turn);
+  protected *recorded(): Iterable<string> {
+    const { rules, snapshot } = this.#context;
+    const { turn, operation } = this.#in.request;
+    for (const vm of snapshot.vms())
+      if (vm.power?.turn === turn && vm.power.by === operation.uid && rules.scope.isWithin(vm.namespace))
+        yield namespacedName(vm);
   }
 
   protected get limited(): ReadonlySet<string> {
-    return new Set(this.#context.needs.tally.limited);
+    return this.#limited;
   }
 
   protected whyNotMeant(vm: VmView, live: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {

@@ -6,6 +6,7 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import {
   groupOf,
+  forOneLook,
   transitionRules,
   wantedType,
   type TransitionRules,
@@ -84,9 +85,9 @@ export async function planOf(
 ): Promise<TransitionPlanned> {
   const snapshot = snapshotOf(fleet);
   const input = { ref: { id: '' }, transition, othersRunning: others.names };
-  const before = transitionRules({ ...input, results: [] });
+  const before = forOneLook(transitionRules({ ...input, results: [] }));
   const dryRuns = withDryRuns ? await dryRunAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
-  const rules = transitionRules({ ...input, results: dryRuns.results });
+  const rules = forOneLook(transitionRules({ ...input, results: dryRuns.results }));
   const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, snapshot) ?? []);
   const pools = snapshot.owners.flatMap((owner) => plannedPool(rules, owner, snapshot) ?? []);
   const counts: TransitionPlanned['counts'] = {};

@@ -73,11 +73,6 @@ export class RunBudget {
     for (const key of this.#inProgress) if (counted.has(key)) this.#down.add(key);
   }
 
-  /** Whether no VM may be taken that still serves. */
-  get isFull(): boolean {
-    return this.#down.size >= this.#in.most;
-  }
-
   /** Counted VMs that aren't ready and are not in progress. */
   get downByThemselves(): string[] {
     return [...this.#down].filter((key) => !this.#inProgress.has(key));

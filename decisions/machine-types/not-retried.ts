@@ -21,9 +21,3 @@ export interface Touched {
   inProgress: ReadonlySet<string>;
   failed: readonly NotRetried[];
 }
-
-export const isSameFailure = (a: NotRetried | undefined, b: NotRetried | undefined): boolean =>
-  (a === undefined) === (b === undefined) &&
-  a?.uid === b?.uid &&
-  a?.wasAvailable === b?.wasAvailable &&
-  a?.keepsLabel === b?.keepsLabel;

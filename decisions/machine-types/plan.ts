@@ -2,13 +2,12 @@ import { CountedVms } from '../disruption-budget/counted-vms.ts';
 import { RunBudget } from '../disruption-budget/restart-budget.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verification } from '../power/outcome.ts';
-import { admitVms, type AdmittedVm } from '../power/plan.ts';
-import { inShort, MAX_NAMES, type Skipped } from '../runs/skipped.ts';
+import { admitVms, inOrder, type AdmittedVm } from '../power/plan.ts';
+import { inShort, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { TransitionNeeds } from './needs.ts';
+import { TransitionLook, type Fleet } from './look.ts';
 import type { Touched } from './not-retried.ts';
-import { first } from './tally.ts';
 import { isOldVmi, isSetBack, type TransitionRules } from './transition-rules.ts';
 import type { TransitionCounts } from './transition.ts';
 import type { WantedResult } from './wanted-results.ts';
@@ -51,52 +50,56 @@ export interface TransitionPlan {
   open: number;
   /** When the window opens that is waited for, in milliseconds since the epoch; null if none is. */
   opensAt: number | null;
+  /** VMs that count against the limit of restarts. */
+  limited: ReadonlySet<string>;
+  /** VMs of which any change matters. */
+  concerned: ReadonlySet<string>;
 }
 
 /**
  * Plans what is next in a transition: only as much as one turn can do, and only from what is stored on VMs and VMIs. It
  * may be called again at any point.
  */
-export function planTransition(needs: TransitionNeeds, turn: TransitionTurn): TransitionPlan {
-  const { inProgress, mayStart, isEnding, now } = turn;
-  const { rules, tally, fleet } = needs;
-  needs.follow(turn);
+export function planTransition(rules: TransitionRules, fleet: Fleet, turn: TransitionTurn): TransitionPlan {
+  const { mayStart, isEnding, now } = turn;
+  const look = new TransitionLook(rules, fleet, turn);
+  const { counts, pools, unlabel, limited, concerned } = look;
   const acts = mayStart && !isEnding;
   const window = windowAt(rules.transition.windows, now);
   const { admitted, full } =
-    acts && window.open && rules.transition.restartNow ? restartsOf(needs, turn) : { admitted: [], full: [] };
-  const { pools } = needs;
-  const counts = { ...tally.counts, restarting: [...inProgress].filter((vm) => fleet.vmOf(vm) !== undefined).length };
+    acts && window.open && rules.transition.restartNow
+      ? restartsOf(look, rules, fleet, turn)
+      : { admitted: [], full: [] };
   const { toPatch, toRestart, waiting, inPools, deferred } = counts;
   const isWindowClosed = !window.open && toRestart + pools.length > 0;
   return {
-    patch: acts ? first(tally.patch, MAX_TO_CHANGE) : [],
+    patch: acts ? look.patch.slice(0, MAX_TO_CHANGE) : [],
     pools: acts && window.open ? pools : [],
-    check: acts ? tally.groups : [],
-    failures: [...tally.failures].map(([vm, message]) => ({ vm, end: 'Failed', message })),
+    check: acts ? look.groups : [],
+    failures: look.failures,
     admitted,
-    unlabel: first(tally.unlabel, MAX_TO_CHANGE),
+    unlabel: unlabel.slice(0, MAX_TO_CHANGE),
     counts,
-    skipped: inShort(tally.skipped(MAX_NAMES)),
+    skipped: inShort(look.skipped.all),
     full: isWindowClosed ? [whyClosed(window, rules.transition.windows, 'spec.windows'), ...full] : full,
-    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + tally.unlabel.size,
+    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + unlabel.length,
     opensAt: isWindowClosed ? window.next : null,
+    limited,
+    concerned,
   };
 }
 
 function restartsOf(
-  { fleet, tally }: TransitionNeeds,
+  { limited, restarts }: TransitionLook,
+  { transition: { order } }: TransitionRules,
+  fleet: Fleet,
   { inProgress, maxRestarts: most, isEligible, now }: TransitionTurn,
 ): Pick<TransitionPlan, 'admitted' | 'full'> {
-  const rest = { keepsAvailable: true, counted: new CountedVms(tally.limited, fleet), snapshot: fleet };
-  const budget = new RunBudget({ ...rest, inProgress, most, now });
-  const candidates = function* (): Iterable<VmView> {
-    for (const key of tally.candidates(() => budget.isFull)) {
-      const vm = fleet.vmOf(key)!;
-      if (isEligible(vm)) yield vm;
-    }
-  };
-  return admitVms({ action: 'Restart', snapshot: fleet }, candidates(), budget);
+  const counted = new CountedVms(limited, fleet);
+  const budget = new RunBudget({ keepsAvailable: true, counted, snapshot: fleet, inProgress, most, now });
+  const free = [...restarts.keys()].map((key) => fleet.vmOf(key)!).filter(isEligible);
+  const ordered = inOrder(free, budget, { chosen: restarts, order });
+  return admitVms({ action: 'Restart', snapshot: fleet }, ordered, budget);
 }
 
 /** Judges a VMI that is ready after its restart. */

@@ -27,8 +27,8 @@ export function poolTransitionState(
   snapshot: Snapshot,
 ): PoolTransitionState {
   const { uid } = owner.pool.metadata;
-  const state = rules.pools.get(uid) ?? stateOf(rules, owner, snapshot);
-  rules.pools.set(uid, state);
+  const state = rules.pools?.get(uid) ?? stateOf(rules, owner, snapshot);
+  rules.pools?.set(uid, state);
   return state;
 }
 

@@ -23,8 +23,8 @@ export interface TransitionRules extends Omit<TransitionRulesInput, 'results'> {
   scope: ScopeRules;
   /** As in the transition's scope. */
   undoes: string | null;
-  /** What was found about pools, by their UIDs, since each of their many VMs asks: forget what may have changed. */
-  pools: Map<string, PoolTransitionState>;
+  /** What one look at many VMs has found about their pools, by the pools' UIDs; absent: each VM asks anew. */
+  pools?: Map<string, PoolTransitionState>;
   /** Undefined if no dry run has shown it yet. */
   resultOf: (group: TypeGroup) => TransitionResult | undefined;
 }
@@ -38,10 +38,12 @@ export function transitionRules({ ref, transition, results, othersRunning }: Tra
     othersRunning,
     scope: scopeRules(transition.scope),
     undoes: transition.scope.undoes,
-    pools: new Map(),
     resultOf: (group) => byGroup.get(groupKey(group)),
   };
 }
+
+/** The same rules for one look at many VMs that do not change meanwhile. */
+export const forOneLook = (rules: TransitionRules): TransitionRules => ({ ...rules, pools: new Map() });
 
 /** Returns the same key for VMs of the same group. */
 export const groupKey = ({ from, wanted, architecture, preference }: TypeGroup): string =>

@@ -150,7 +150,7 @@ const migrationOf = ({ pod, evacuation }: VmiView): Pick<AdmittedVm, 'pod' | 'mi
  * Puts VMs that are already down first, which costs nothing more, then goes by the order that is asked for, and else
  * scatters VMs, so that no application goes down as a whole.
  */
-function inOrder(
+export function inOrder(
   free: readonly VmView[],
   budget: RunBudget,
   { chosen, order }: Pick<PowerPlanInput, 'chosen' | 'order'>,

@@ -13,7 +13,7 @@ export interface Skipped {
 
 /** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
 const MAX_REASONS = 40;
-export const MAX_NAMES = 40;
+const MAX_NAMES = 40;
 const MESSAGE_LENGTH = 300;
 const OTHERS = 'for other reasons';
 /** The same for VMs that are left for good, in addition to everything else that a run keeps. */

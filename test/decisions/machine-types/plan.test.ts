@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
-import { TransitionNeeds } from '../../../decisions/machine-types/needs.ts';
 import {
   MAX_TO_CHANGE,
   planTransition,
@@ -54,7 +53,7 @@ function plan(
   const snapshot = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
   const rest = { failed: [], maxRestarts: 1, mayStart: true, isEnding: false, isEligible: () => true, now: NOW };
   const held = new Set(inProgress);
-  return planTransition(new TransitionNeeds(rules, snapshot), { ...rest, inProgress: held, ...turn });
+  return planTransition(rules, snapshot, { ...rest, inProgress: held, ...turn });
 }
 
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>

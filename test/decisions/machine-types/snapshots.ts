@@ -1,7 +1,7 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
-import type { Fleet } from '../../../decisions/machine-types/needs.ts';
+import type { Fleet } from '../../../decisions/machine-types/look.ts';
 import {
   groupOf,
   transitionRules,
@@ -130,6 +130,5 @@ export function snapshotOf(
     poolOf: (vm) => (vm.owner?.uid === owner?.pool.metadata.uid ? owner : undefined),
     vms: () => vms,
     pools: () => (owner === undefined ? [] : [owner]),
-    poolAt: (key) => (owner !== undefined && key === namespacedName(owner.pool.metadata) ? owner : undefined),
   };
 }

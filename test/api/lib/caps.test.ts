@@ -441,6 +441,7 @@ const NO_MEMORY = {
     'activities/disruption-budget/disruption-claims.ts: TOGETHER',
     'decisions/disks/reuse.ts: MAX_DISKS',
     'decisions/drain/plan.ts: MAX_AT_ONCE',
+    'decisions/machine-types/plan.ts: MAX_TO_CHANGE',
     'decisions/membership/labels.ts: MAX_VMS',
     'decisions/membership/roles.ts: MAX_VMS',
     'decisions/rollout/next-batch.ts: MAX_IN_BATCH',

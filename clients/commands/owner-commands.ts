@@ -1,5 +1,5 @@
 import { kindArguments, OWNERS, Pools, Vms } from '../cli/kinds.ts';
-import { dryRunOption, formatOption, reasonOption, withManifests } from '../cli/options.ts';
+import { dryRunOption, formatOption, withManifests } from '../cli/options.ts';
 import { parseCount, parseDuration, parsePositiveDuration, parseBoolean } from '../cli/parse-values.ts';
 import { vmNamesOf } from '../cli/targets.ts';
 import { Command } from './command.ts';
@@ -80,7 +80,6 @@ export const scaleCommand = (): Command =>
     .argument('[name]', 'of the pool')
     .requiredOption('--remove <names>', 'VMs, given as NAME,NAME…; the replicas are lowered by their number', list)
     .option('--current-replicas <count>', 'only if this is the current number', parseCount)
-    .addOption(reasonOption('history'))
     .addOption(dryRunOption())
     .examples(['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'])
     .does(async () => (await import('../scaling/scale-pool.ts')).scalePool);

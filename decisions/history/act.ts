@@ -87,21 +87,6 @@ export function addTo(acts: Act[], act: Act): void {
   else acts[at] = { ...other, vms: [...other.vms, ...act.vms], endedAt: act.endedAt };
 }
 
-/**
- * Adds a change of the number of VMs that a pool or set is to have. A command reports its change with `requestedBy`;
- * the pool or set sees each change in its spec, and either may come first. One change has one row: of the command, at
- * the earlier time, since the pool may already have created VMs for it when the command reports it.
- */
-export function addScaling(acts: Act[], act: Act): void {
-  const at = acts.findLastIndex(({ action }) => action === act.action);
-  const last = acts[at];
-  if (last === undefined || last.to !== act.to) acts.push(act);
-  else if (act.requestedBy === null) return;
-  else if (last.requestedBy === null && last.from === act.from)
-    acts.splice(at, 1, { ...act, time: last.time, endedAt: last.endedAt });
-  else acts.push(act);
-}
-
 const SAME = ['end', 'message', 'action', 'from', 'to', 'requestedBy', 'reason', 'workflow'] as const;
 
 function isOnSame({ vms }: Act, other: Act): boolean {

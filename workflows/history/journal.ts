@@ -1,6 +1,5 @@
 import { workflowInfo } from '@temporalio/workflow';
 import {
-  addScaling,
   addTo,
   bytesOfOwner,
   endActs,
@@ -12,8 +11,8 @@ import {
   type BegunAct,
   type OpenActs,
 } from '../../decisions/history/act.ts';
-import { acts, record } from '../lib/messages.ts';
-import { onQuery, onSignal } from '../lib/on-signal.ts';
+import { acts } from '../lib/messages.ts';
+import { onQuery } from '../lib/on-signal.ts';
 import type { RequestPayload } from '../lib/payloads.ts';
 
 /** How many more acts there are when those are dropped that are too old. */
@@ -37,17 +36,9 @@ export class Journal {
     onQuery(acts, 'What was done, as `drover history` shows it: the newest.', () => this.kept);
   }
 
-  /** Hears what commands have done. */
-  hearCommands(): void {
-    onSignal(record, 'Internal: what a command has done, for `drover history`. Changes nothing else.', (said) => {
-      const { action, vms, by, from, to, reason: message } = said;
-      this.done({ action, vms, requestedBy: by, from: inVms(from), to: inVms(to) }, { end: 'Done', message });
-    });
-  }
-
-  /** Records that the spec wants another number of VMs, unless a command has told that. */
+  /** Records that the spec wants another number of VMs. */
   sawScaling(from: number, to: number): void {
-    this.done({ action: SCALE, vms: [], from: inVms(from), to: inVms(to) }, { end: 'Done' });
+    this.done({ action: 'scale', vms: [], from: `${from} VMs`, to: `${to} VMs` }, { end: 'Done' });
   }
 
   /** Takes in how many VMs the pool or set has: by the most of them it is bounded. */
@@ -106,8 +97,7 @@ export class Journal {
     const { endedAt, action, vms, from = null, to = null, requestedBy = null, end, message, reason = null } = some;
     // In the order in which `drover history -o json` prints it.
     const act: Act = { time, endedAt, action, vms, from, to, requestedBy, end, message, reason, workflow };
-    if (action === SCALE) addScaling(this.#acts, act);
-    else addTo(this.#acts, act);
+    addTo(this.#acts, act);
     if (this.#acts.length > this.#full) {
       this.#acts = this.kept;
       this.#full = this.#acts.length + DROPPED_AFTER;
@@ -115,9 +105,5 @@ export class Journal {
     return act;
   }
 }
-
-const SCALE = 'scale';
-
-const inVms = (count?: number): string | null => (count === undefined ? null : `${count} VMs`);
 
 const now = (): string => new Date(Date.now()).toISOString();

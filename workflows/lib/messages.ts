@@ -4,7 +4,6 @@ import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import {
-  actRecord,
   requestPayload,
   attemptEnd,
   attemptWaits,
@@ -12,7 +11,6 @@ import {
   childEnd,
   nothing,
   minVersions,
-  type ActRecord,
   type BatchEnd,
   type ChildEnd,
   type RequestPayload,
@@ -43,11 +41,6 @@ export {
  * stand for many; only the resource versions that the look must have seen.
  */
 export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
-
-/**
- * What a command has done to the pool or set or its VMs, for `drover history`: changes nothing else.
- */
-export const record = signalOf<ActRecord>('record', actRecord);
 
 /**
  * To a pool's rollout: begins nothing more until `resume`; VMs in progress will finish. Users may send it

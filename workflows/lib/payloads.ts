@@ -28,21 +28,6 @@ export interface BatchEnd {
   minVersions: ResourceVersions;
 }
 
-/** Something that a command has done for a user. */
-export interface ActRecord {
-  /** As the command is called, such as `scale`. */
-  action: string;
-  /** Names. */
-  vms: string[];
-  /** Who asked for it. */
-  by: string;
-  /** For `scale`: the number of VMs that were wanted, and that are. */
-  from?: number;
-  to?: number;
-  /** The reason that was given. */
-  reason?: string;
-}
-
 /** What signals from users may carry. All optional, since Temporal's Web UI may send nothing. */
 export interface RequestPayload {
   /** Who asks. */
@@ -79,15 +64,6 @@ export const requestPayload: Reader<RequestPayload> = (value) => {
     ...(typeof reason === 'string' ? { reason: text(reason, '') } : {}),
   };
 };
-
-export const actRecord: Reader<ActRecord> = object<ActRecord>({
-  action: name,
-  vms: listOf(name, MAX_VMS),
-  by: text,
-  from: optional(whole),
-  to: optional(whole),
-  reason: optional(text),
-});
 
 export const nothing: Reader<void> = () => {};
 

@@ -84,7 +84,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       `Internal: look again at the ${this.labels.owner} and its ${this.labels.members}.`,
       (newer?: ResourceVersions) => this.requestTurn(newer),
     );
-    this.journal.hearCommands();
   }
 
   /** What sentences call the owner and its members. */

@@ -91,7 +91,7 @@ const SELECTOR_FAULT =
 describe('wrong usage has exit code 2 and one sentence', () => {
   test.each([
     [['describ', 'pools'], "unknown command 'describ'; did you mean describe?"],
-    [['scale', 'pool', 'web', '--remove', 'web-7', '--reasn', 'x'], "unknown option '--reasn'; did you mean --reason?"],
+    [['drain', 'start', 'node-1', '--reasn', 'x'], "unknown option '--reasn'; did you mean --reason?"],
     [
       ['scale', 'pool', 'web', '--remove', 'web-7', '--current-replicas', 'many'],
       "option '--current-replicas <count>' argument 'many' is invalid. Give a whole number, 0 or more.",

@@ -1,14 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  addScaling,
-  addTo,
-  bytesOfOwner,
-  endActs,
-  MOST_BYTES,
-  newestActs,
-  type Act,
-} from '../../../decisions/history/act.ts';
+import { addTo, bytesOfOwner, endActs, MOST_BYTES, newestActs, type Act } from '../../../decisions/history/act.ts';
 import { anAct, anOpenAct } from './acts.ts';
 
 const NOW = '2026-01-01T00:05:00.000Z';
@@ -84,40 +76,4 @@ test('a pool of 20 VMs keeps the records of several rollouts, 500 such pools tak
   const whole = anAct({ vms: Array.from({ length: 10_000 }, (_, n) => `a-long-name-of-a-pool-${n}`) });
   expect(newestActs([whole], bytesOfOwner(10_000))).toHaveLength(1);
   expect(bytesOfOwner(1e6)).toBe(MOST_BYTES);
-});
-
-const scaled = (more: Partial<Act>): Act => anAct({ action: 'scale', vms: [], from: '3 VMs', to: '5 VMs', ...more });
-const seconds = (at: number): Partial<Act> => ({
-  time: `2026-01-01T00:00:0${at}Z`,
-  endedAt: `2026-01-01T00:00:0${at}Z`,
-});
-const added = (...acts: Act[]): Act[] => acts.reduce<Act[]>((all, act) => (addScaling(all, act), all), []);
-
-describe('a change of the number of VMs', () => {
-  const seen = scaled({ requestedBy: null });
-  const asked = scaled({ requestedBy: 'ada' });
-
-  test('has one row, of the command that asked for it, whichever is seen first', () => {
-    expect(added(seen, asked)).toEqual([asked]);
-    expect(added(asked, seen)).toEqual([asked]);
-  });
-
-  test('has the time at which the pool saw it if the command reports it later', () => {
-    expect(added(scaled({ requestedBy: null, ...seconds(1) }), scaled({ requestedBy: 'ada', ...seconds(3) }))).toEqual([
-      scaled({ requestedBy: 'ada', ...seconds(1) }),
-    ]);
-  });
-
-  test('keeps its row when a command asks later for the number that there is', () => {
-    const same = scaled({ requestedBy: 'ada', from: '5 VMs' });
-    expect(added(seen, same)).toEqual([seen, same]);
-  });
-
-  test('has a row of its own each time if no command asked for it', () => {
-    const back = scaled({ from: '5 VMs', to: '3 VMs', requestedBy: null });
-    expect(added(asked, back, seen)).toEqual([asked, back, seen]);
-  });
-
-  test('has a row for each command, even for the same number', () =>
-    expect(added(asked, asked)).toEqual([asked, asked]));
 });

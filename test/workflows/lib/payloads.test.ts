@@ -7,7 +7,7 @@ import { healEnd } from './payloads.ts';
 const signals = Object.values(messages).filter((one) => typeof one === 'object' && one.type === 'signal');
 
 test('every signal has a reader', () => {
-  expect(signals.length).toBeGreaterThan(8);
+  expect(signals.length).toBeGreaterThan(7);
   for (const signal of signals) expect(signal).toMatchObject({ read: expect.any(Function) });
 });
 

@@ -5,11 +5,9 @@ import { ignoreNotFound, isConflict, KubeError, KubeUnreachable } from '../../ku
 import { Failure, sentenceOf, unknownKindOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import type { Owner } from '../cli/owner.ts';
-import { handOver } from '../fields/field-ownership.ts';
 import { APPLY_MANAGER, outcomeOf, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
-import { CLIENT_SIDE, pruned, withoutEmptying, writeEmptied } from './pruned.ts';
 import {
   changesVms,
   newRequesterAnnotation,
@@ -78,7 +76,7 @@ export async function dryRunAll(planned: Planned[], options: ApplyOptions): Prom
 async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accepted> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
-  const after = await applyOver(before, kept, { ...options, dryRun: true });
+  const after = await applyOver(kept, { ...options, dryRun: true });
   const accepted = {
     ...kept,
     ...appliedTo(before, after),
@@ -115,32 +113,26 @@ async function checkTemplate(
  */
 export async function applyOne(accepted: Accepted, options: ApplyOptions): Promise<Applied> {
   const before = await readBefore(accepted, options);
-  const { kind, object } = accepted;
-  if (before !== undefined) await handOver(options.kube, kind.resource, object.metadata, CLIENT_SIDE);
-  return appliedTo(before, await applyOver(before, accepted, { ...options, dryRun: false }));
+  return appliedTo(before, await applyOver(accepted, { ...options, dryRun: false }));
 }
 
 const readBefore = ({ kind, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
   ignoreNotFound(kube.get(kind.resource, { namespace: metadata.namespace, name: metadata.name }));
 
-async function applyOver(
-  before: Stored | undefined,
-  planned: Planned,
-  options: ApplyOptions & { dryRun: boolean },
-): Promise<Stored> {
+async function applyOver(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored> {
   const { where } = planned;
   try {
-    return await serverSideApply(before, planned, options);
+    return await serverSideApply(planned, options);
   } catch (error) {
     if (!isConflict(error))
       throw error instanceof KubeError && unknownKindOf(error) === undefined ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== REQUESTER_FIELD);
     // The annotation of an earlier requester may be taken over without `force`.
-    if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
+    if (fields.length === 0 && all.length > 0) return applyOver(planned, { ...options, force: true });
     // So may a number that a worker has written because the manifest has none.
     const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
-    if (isDefault) return applyOver(before, planned, { ...options, force: true });
+    if (isDefault) return applyOver(planned, { ...options, force: true });
     const message = formatConflict(planned, error.message, fields);
     throw new Failure(`${where.about(message)}: ${message}`, { cause: error });
   }
@@ -155,24 +147,11 @@ const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
   after: after as Stored<Owner>,
 });
 
-async function serverSideApply(
-  before: Stored | undefined,
+const serverSideApply = (
   { kind: { resource }, object }: Planned,
   { kube, force, dryRun }: ApplyOptions & { dryRun: boolean },
-): Promise<Stored> {
-  const { namespace, name } = object.metadata;
-  const key = { namespace, name };
-  const patch = (one: KubeObject, isDry: boolean): Promise<Stored> =>
-    kube.patch(resource, key, 'apply', one, { force, dryRun: isDry, fieldManager: APPLY_MANAGER });
-  const preview = async (live: Stored | undefined): Promise<Stored> =>
-    pruned(live, await patch(withoutEmptying(live, object), true), object);
-  if (dryRun) return preview(before);
-  if (withoutEmptying(before, object) !== object) {
-    const previewNow = async (): Promise<Stored> => preview(await ignoreNotFound(kube.get(resource, key)));
-    await writeEmptied(kube, { resource, key, preview: previewNow });
-  }
-  return patch(object, false);
-}
+): Promise<Stored> =>
+  kube.patch(resource, object.metadata, 'apply', object, { force, dryRun, fieldManager: APPLY_MANAGER });
 
 /** Returns the conflicting fields, which the API server names only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);

@@ -181,47 +181,6 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))?.spec.replicas).toBe(2);
   });
 
-  test('empties what the manifest leaves empty, which server-side apply turns into null and refuses', async () => {
-    const namespace = await fleet().namespace();
-    const template = structuredClone(haltedTemplate);
-    Object.assign(template.spec.template, { spec: { domain: { devices: { rng: {} } } } });
-    const drain = { windows: [{ cron: '0 3 * * *', duration: '1h' }] };
-    expect(await applied(namespace, manifest('web', { template, drain }))).toMatchObject({ code: 0 });
-    const emptied = structuredClone(haltedTemplate);
-    Object.assign(emptied.spec.template, { spec: { domain: { devices: {} } } });
-    const changed = manifest('web', { template: emptied, drain: {} });
-    expect(await applied(namespace, changed, '--dry-run')).toMatchObject({ code: 0 });
-    const { stdout } = await run(['diff', '-n', namespace, '-f', '-'], env(), changed);
-    expect(stdout).toMatch(/-\s+rng: \{\}\n\+\s+devices: \{\}\n/);
-    expect(await applied(namespace, changed)).toMatchObject({ code: 0, stdout: expect.stringContaining('configured') });
-    const after = (await fleet().pool(namespace, 'web'))!;
-    expect(after.spec).toMatchObject({
-      drain: {},
-      template: { spec: { template: { spec: { domain: { devices: {} } } } } },
-    });
-    expect(JSON.stringify(after.spec)).not.toMatch(/rng|windows|null/);
-    const owners = (after.metadata.managedFields as { manager: string }[]).map(({ manager }) => manager);
-    expect(owners).toContain('drover-apply');
-    expect(owners).not.toContain('drover-apply-emptying');
-    expect(await applied(namespace, changed)).toMatchObject({ code: 0, stdout: expect.stringContaining('unchanged') });
-    // They are fields of the manifest's: one without them takes them off.
-    await applied(namespace, manifest('web', { template: emptied }));
-    expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('drain');
-  });
-
-  test('removes a field that the manifest had when `kubectl apply` applied it, as --dry-run says', async () => {
-    const namespace = await fleet().namespace();
-    const before = JSON.parse(manifest('web', { revisionHistoryLimit: 5 })) as KubeObject;
-    before.metadata.namespace = namespace;
-    await fleet().kube.create(VirtualMachinePools, before, { fieldManager: 'kubectl-client-side-apply' });
-    const configured = { code: 0, stdout: expect.stringContaining('configured') as unknown };
-    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject(configured);
-    expect((await fleet().pool(namespace, 'web'))!.spec.revisionHistoryLimit).toBe(5);
-    expect(await applied(namespace, manifest('web'))).toMatchObject(configured);
-    expect((await fleet().pool(namespace, 'web'))!.spec).not.toHaveProperty('revisionHistoryLimit');
-    expect((await applied(namespace, manifest('web'))).stdout).toContain('unchanged');
-  });
-
   test('reports who has scaled a pool, leaves the number of a manifest without one, and sets it if forced', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));

@@ -68,6 +68,17 @@ test('as many VMs come back as are missing: the others are left, and no VM leave
   expect(restoring(found)?.message).toContain('web-3, web-4 came back');
 });
 
+test('a VM that its pool owns gets a new record if the record is older than the VM, or of another pool', () => {
+  const vms = [
+    aVm('web-1', { memberOf: 'pool-uid' }),
+    aVm('web-2', { memberOf: 'pool-uid', madeAgain: true }),
+    aVm('web-3', { memberOf: 'old-uid' }),
+  ];
+  expect(plan({ vms }).steps.filter(({ kind }) => kind === 'addLabels')).toMatchObject([
+    { vms: [{ name: 'web-2' }, { name: 'web-3' }] },
+  ]);
+});
+
 test('a VM that was made again from a copy is back, also while its pool lives; a VM that was taken out by hand is not', () => {
   const again = back('web-2', { memberOf: 'pool-uid', madeAgain: true });
   const left = back('web-3', { memberOf: 'pool-uid' });

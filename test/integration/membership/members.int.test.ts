@@ -260,7 +260,8 @@ test('a pool that is created with a request takes the rights of its author, and 
   expect(await creates(ann, adopts)).toContain(`${ann.username} may not change the members of a pool`);
   expect(await creates(bob, adopts)).toBe('made');
   expect(await creates(ann, pauses(ann.username))).toBe('made');
-  expect(await creates(ann, pauses(bob.username))).toContain('who makes the request');
+  for (const forged of [bob.username, `${ann.username} admin`])
+    expect(await creates(ann, pauses(forged))).toContain('who makes the request');
   // One who may act as others may restore what these have made.
   expect(await creates(fleet(), { ...pauses(ann.username), ...adopts })).toBe('made');
 

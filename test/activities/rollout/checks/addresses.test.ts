@@ -32,4 +32,9 @@ test.each([
   'prometheus',
 ])('%s may not be asked', (address) => expect(isAllowed(address, ALLOWED)).toBe(false));
 
+// What follows the scheme is then the host, and nothing of the path is left.
+test.each(['http:', 'http://'])('%s asks no host that is named as the query is', (address) =>
+  expect(isAllowed(address, ['http://api'])).toBe(false),
+);
+
 test('no address may be asked unless the workers say so', () => expect(isAllowed('http://a', [])).toBe(false));

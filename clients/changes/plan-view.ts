@@ -1,10 +1,10 @@
-import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/print.ts';
 import type { DryRunPlan } from './plan.ts';
+import { formatEdit } from './planned-groups.ts';
 
 /** From least to most that has to be done. */
 const NEEDS: Record<ChangeNeed, string> = {

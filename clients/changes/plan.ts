@@ -3,7 +3,6 @@ import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { withEdits } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
-import { planChange, type ChangeGroup, type ChangePlan } from '../../decisions/changes/plan.ts';
 import type { VmWithVmi } from '../../decisions/from-object/vm-with-vmi.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
 import type { Json } from '../../decisions/lib/json.ts';
@@ -16,6 +15,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
 import { kubevirtRules } from '../rollout/disruption.ts';
+import { planChange, type ChangeGroup, type ChangePlan } from './planned-groups.ts';
 
 /** Most groups of VMs that KubeVirt is asked about. */
 const MAX_DRY_RUNS = 100;

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import { formatCounts, formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -16,6 +15,7 @@ import {
   type DataFormat,
 } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
+import { nodeReport, type NodeReportItem } from './node-report.ts';
 import { readNode } from './read.ts';
 
 const LOOK_MS = 2_000;

@@ -8,7 +8,6 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
 import type { KubeVirt } from '../../decisions/from-object/kubevirt.ts';
 import {
   inFlightView,
@@ -28,6 +27,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import { NotThere } from '../cli/failure.ts';
+import type { NodeReportInput, OnNode } from './node-report.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 export const NODE_LABEL = 'kubevirt.io/nodeName';

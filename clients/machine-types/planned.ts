@@ -1,6 +1,5 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
-import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { isRecordOf, recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import { Failure } from '../cli/failure.ts';
@@ -10,6 +9,7 @@ import type { Session } from '../session/session.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readInventory, type VmInventory } from './read.ts';
 import { othersRunning, type OthersRunning } from './transitions.ts';
+import { TypeTally, type TypeInUse } from './types-in-use.ts';
 
 /** A plan, and the other operations that continue. */
 export interface Planned {

@@ -1,14 +1,9 @@
-import {
-  supportedTypes,
-  TypeTally,
-  type TypeCounts,
-  type TypeInUse,
-} from '../../decisions/machine-types/types-in-use.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { printNote, print, table, type Cell, printData, type DataFormat } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
+import { supportedTypes, TypeTally, type TypeCounts, type TypeInUse } from './types-in-use.ts';
 
 /** Prints the machine types in use, of all namespaces unless one is given, or says that there are none. */
 export const machineTypes: Work<{ allNamespaces?: boolean; output?: DataFormat | 'wide' }> = async (

@@ -1,5 +1,5 @@
+import { formatEdit } from '../../clients/changes/planned-groups.ts';
 import { changesOf } from '../../decisions/changes/change-record.ts';
-import { formatEdit } from '../../decisions/changes/plan.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerProgress } from '../../decisions/power/progress.ts';
 import { activityNow, isByWorker, isDeletion, isReady } from './facts.ts';

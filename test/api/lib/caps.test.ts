@@ -424,7 +424,6 @@ const NO_MEMORY = {
   'a text, or a list that people read': [
     'activities/healing/last-events.ts: MAX_EVENTS',
     'activities/rollout/update-vms.ts: FEW',
-    'decisions/changes/plan.ts: LONGEST',
     'decisions/changes/refused.ts: MAX_PATHS',
     'decisions/changes/refused.ts: MAX_SHAPES',
     'decisions/membership/membership-request.ts: MOST_MOVED',

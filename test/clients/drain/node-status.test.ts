@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import type { NodeReportItem } from '../../../clients/drain/node-report.ts';
 import { blockOf } from '../../../clients/drain/node-status.ts';
-import type { NodeReportItem } from '../../../decisions/drain/node-report.ts';
 
 const item = (name: string, state: NodeReportItem['state'], message: string): NodeReportItem => ({
   namespace: 'shop',

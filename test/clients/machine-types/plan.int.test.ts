@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../../api/labels-and-annotations.ts';
 import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PlannedItem, TransitionPlanned } from '../../../clients/machine-types/plan.ts';
-import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
+import type { TypeInUse } from '../../../clients/machine-types/types-in-use.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';

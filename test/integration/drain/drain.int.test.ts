@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Pods, PodDisruptionBudgets } from '../../../api/resources.ts';
-import type { NodeReportItem } from '../../../decisions/drain/node-report.ts';
+import type { NodeReportItem } from '../../../clients/drain/node-report.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { givenCluster } from '../../cluster/given/given.ts';

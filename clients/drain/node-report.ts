@@ -1,14 +1,14 @@
-import { maxUnavailableOf } from '../disruption-budget/unavailability.ts';
-import { isPausedByPerson } from '../disruption/pause.ts';
-import { liveVmi, type VmiOf } from '../health/availability.ts';
-import { membershipChangeOf } from '../membership/change.ts';
-import { EXTERNAL, poolTemplate } from '../template/template.ts';
-import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
-import { isFinal, type VmiView } from '../views/vmi.ts';
-import { whyHeld, whyKept } from './need.ts';
-import { planDrain, type DrainPlan, type EvacuationStatus } from './plan.ts';
-import { MEMBERS_CHANGE } from './pool-drain.ts';
+import { maxUnavailableOf } from '../../decisions/disruption-budget/unavailability.ts';
+import { isPausedByPerson } from '../../decisions/disruption/pause.ts';
+import { whyHeld, whyKept } from '../../decisions/drain/need.ts';
+import { planDrain, type DrainPlan, type EvacuationStatus } from '../../decisions/drain/plan.ts';
+import { MEMBERS_CHANGE } from '../../decisions/drain/pool-drain.ts';
+import { liveVmi, type VmiOf } from '../../decisions/health/availability.ts';
+import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import { EXTERNAL, poolTemplate } from '../../decisions/template/template.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 
 /** How far a VMI is from leaving its node. */
 export interface NodeReportItem {

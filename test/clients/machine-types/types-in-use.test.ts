@@ -4,9 +4,9 @@ import {
   TypeTally,
   type TypeCounts,
   type TypeInUse,
-} from '../../../decisions/machine-types/types-in-use.ts';
+} from '../../../clients/machine-types/types-in-use.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
-import { aVm, aVmi } from '../fixtures/fleets.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({
   name: 'node',

@@ -1,8 +1,8 @@
-import { canonical } from '../lib/canonical-json.ts';
-import type { Json } from '../lib/json.ts';
-import type { ChangeNeed } from '../views/annotations/recorded-change.ts';
-import { editsOf, formatPath, withEdits, type Edit } from './edits.ts';
-import { whyLacking } from './wanted.ts';
+import { editsOf, formatPath, withEdits, type Edit } from '../../decisions/changes/edits.ts';
+import { whyLacking } from '../../decisions/changes/wanted.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { Json } from '../../decisions/lib/json.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 
 /** VMs that a change does the same to, and that need the same for it. VMs are named by `namespace/name`. */
 export interface ChangeGroup {

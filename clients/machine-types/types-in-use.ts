@@ -1,7 +1,7 @@
-import type { NodeView } from '../views/node.ts';
-import type { VmView } from '../views/vm.ts';
-import { isFinal, type VmiView } from '../views/vmi.ts';
-import { isAlias, newerThan } from './machine-type.ts';
+import { isAlias, newerThan } from '../../decisions/machine-types/machine-type.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 
 /** How many VMs ask for a machine type, and how many live VMIs have it. */
 export interface TypeCounts {

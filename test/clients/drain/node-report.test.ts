@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { nodeReport, type NodeReportItem, type OnNode } from '../../../decisions/drain/node-report.ts';
+import { nodeReport, type NodeReportItem, type OnNode } from '../../../clients/drain/node-report.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
+import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', nodeDrained: true };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { formatEdit, planChange } from '../../../clients/changes/planned-groups.ts';
 import { changeNeed, type NeedInput } from '../../../decisions/changes/need.ts';
-import { formatEdit, planChange } from '../../../decisions/changes/plan.ts';
 import { whyTemplated } from '../../../decisions/template/why-templated.ts';
 
 const vm = (disks: object[], labels = {}) => ({

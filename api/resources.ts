@@ -37,7 +37,6 @@ export const ControllerRevisions = namespaced('apps', 'v1', 'ControllerRevision'
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'DataVolume');
 export const CDIs = clusterWide('cdi.kubevirt.io', 'v1beta1', 'CDI');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'PersistentVolumeClaim');
-export const PersistentVolumes = clusterWide('', 'v1', 'PersistentVolume');
 export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses');
 export const Secrets = namespaced('', 'v1', 'Secret');
 export const ConfigMaps = namespaced('', 'v1', 'ConfigMap');
@@ -59,12 +58,6 @@ export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'Se
 export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'APIService');
 export const CustomResourceDefinitions = clusterWide('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition');
 
-export const VirtualMachinePreferences = namespaced('instancetype.kubevirt.io', 'v1beta1', 'VirtualMachinePreference');
-export const VirtualMachineClusterPreferences = clusterWide(
-  'instancetype.kubevirt.io',
-  'v1beta1',
-  'VirtualMachineClusterPreference',
-);
 export const MutatingWebhookConfigurations = clusterWide(
   'admissionregistration.k8s.io',
   'v1',

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { startSimulator } from './simulator.ts';
-import { startStorage } from './storage.ts';
 import { stderrLog } from './store/log.ts';
 
 /**
- * Runs the simulator, or one part of it, as a process on the cluster of `KUBECONFIG`. Prints `ready` once it serves,
+ * Runs the simulator as a process on the cluster of `KUBECONFIG`. Prints `ready` once it serves,
  * and exits on SIGTERM or SIGINT.
  */
 const { values } = parseArgs({
@@ -16,7 +15,6 @@ const { values } = parseArgs({
     'tls-key': { type: 'string' },
     concurrency: { type: 'string', default: '32' },
     nodes: { type: 'string', default: '3' },
-    only: { type: 'string' },
   },
 });
 
@@ -41,14 +39,15 @@ const fileOf = (flag: 'tls-cert' | 'tls-key'): Buffer => {
   }
 };
 
-const start = (): Promise<{ stop: () => Promise<void> }> => {
-  const common = { log: stderrLog, concurrency: numeric('concurrency') };
-  if (values.only === 'storage') return startStorage(loadKubeConfig(), common);
-  if (values.only !== undefined) return fail(`--only ${values.only}: must be storage`);
-  const served = { port: numeric('port'), cert: fileOf('tls-cert'), key: fileOf('tls-key') };
-  return startSimulator(loadKubeConfig(), { ...common, ...served, nodes: numeric('nodes') });
-};
-
+const start = (): Promise<{ stop: () => Promise<void> }> =>
+  startSimulator(loadKubeConfig(), {
+    log: stderrLog,
+    concurrency: numeric('concurrency'),
+    port: numeric('port'),
+    cert: fileOf('tls-cert'),
+    key: fileOf('tls-key'),
+    nodes: numeric('nodes'),
+  });
 const ended = new Promise<void>((resolve) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
 });

@@ -27,11 +27,10 @@ import { ClaimController } from './controllers/pvc-controller.ts';
 import { VmController } from './controllers/vm-controller.ts';
 import { VmiController } from './controllers/vmi-controller.ts';
 import { WorkloadUpdates } from './controllers/workload-updates.ts';
-import type { Migration, Preference, VirtualMachine, VirtualMachineInstance } from './objects/kubevirt.ts';
+import type { Migration, VirtualMachineInstance } from './objects/kubevirt.ts';
 import { Cluster } from './store/cluster.ts';
 import type { Log } from './store/log.ts';
 import { OwnedKinds } from './store/owned-kinds.ts';
-import { preferenceOf } from './vm/preferences.ts';
 import { inFlight } from './vmi/new-migration.ts';
 
 interface SimulatorOptions {
@@ -76,10 +75,7 @@ export async function startSimulator(
     new NamespaceController(cluster),
   ];
   const hooks = new Map([
-    [
-      VM_PATH,
-      async (review: Review) => answered(review, admitVm(review, cluster.kubevirt, await preferred(client, review))),
-    ],
+    [VM_PATH, async (review: Review) => answered(review, admitVm(review, cluster.kubevirt))],
     [VMI_PATH, async (review: Review) => answered(review, admitVmi(review))],
     [MIGRATION_PATH, (review: Review) => decided(review, () => reviewMigration(cluster, review))],
     [EVICTION_PATH, (review: Review) => decided(review, () => reviewEviction(cluster, review))],
@@ -101,7 +97,7 @@ export async function startSimulator(
   ]);
   // Controllers start only now, with all caches filled: they must not decide on a partial view.
   for (const controller of controllers) await controller.start();
-  await registerAdmission(client, server.port, options.cert, cluster.kubevirt?.metadata.namespace);
+  await registerAdmission(client, server.port, options.cert);
   const stop = async (): Promise<void> => {
     stopping.abort();
     await unregisterAdmission(client).catch((error: Error) =>
@@ -134,13 +130,4 @@ async function reviewMigration(
   const { vmiName: name = '' } = spec;
   const vmi = await ignoreNotFound(client.get<VirtualMachineInstance>(vmis.resource, { namespace, name }));
   return admitMigration(review, vmi, await inFlight(client, migrations, namespace, name));
-}
-
-/** As in KubeVirt's admission, a preference that can't be read is ignored. */
-async function preferred(client: KubeClient, { request }: Review): Promise<Preference | undefined> {
-  try {
-    return await preferenceOf(client, request.object as VirtualMachine);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,7 +5,6 @@ import type { Schema } from './kubevirt-schemas.ts';
 
 interface Kind {
   group: string;
-  scope?: 'Cluster';
   /** The first is the storage version. */
   versions: string[];
   kind: string;
@@ -41,13 +40,6 @@ const replicaColumns = [
 ];
 
 const kubevirtIo = { group: 'kubevirt.io', versions: ['v1', 'v1alpha3'] };
-
-const preferences = {
-  group: 'instancetype.kubevirt.io',
-  versions: ['v1beta1'],
-  spec: schema.preferenceSpec,
-  columns: [age],
-};
 
 const kinds: Kind[] = [
   {
@@ -114,17 +106,6 @@ const kinds: Kind[] = [
     columns: [age, column('Phase', '.status.phase')],
   },
   {
-    ...preferences,
-    kind: 'VirtualMachinePreference',
-    shortNames: ['vmpref', 'vmprefs', 'vmp', 'vmps'],
-  },
-  {
-    ...preferences,
-    scope: 'Cluster',
-    kind: 'VirtualMachineClusterPreference',
-    shortNames: ['vmcp', 'vmcps'],
-  },
-  {
     group: 'cdi.kubevirt.io',
     versions: ['v1beta1'],
     kind: 'DataVolume',
@@ -144,7 +125,6 @@ export const kubevirtCrds = (): KubeObject[] => kinds.map(definition);
 
 function definition({
   group,
-  scope,
   versions,
   kind,
   shortNames,
@@ -168,14 +148,14 @@ function definition({
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,
-      scope: scope ?? 'Namespaced',
+      scope: 'Namespaced',
       names: {
         plural,
         singular,
         kind,
         listKind: `${kind}List`,
         shortNames,
-        ...(scope === undefined && { categories: ['all'] }),
+        categories: ['all'],
       },
       versions: versions.map((name, index) => ({
         name,

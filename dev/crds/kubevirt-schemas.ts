@@ -126,7 +126,7 @@ export const machineSpec: Schema = {
         ),
       ),
       instancetype: open(),
-      preference: open({ name: text, kind: text, revisionName: text }),
+      preference: open(),
       updateVolumesStrategy: text,
     },
     ['template'],
@@ -194,15 +194,11 @@ export const migrationStatus = open({
   migrationState,
 });
 
-export const preferenceSpec = open({ machine: open({ preferredMachineType: text }) });
-
 export const kubevirtSpec = open({
   configuration: open({
     vmRolloutStrategy: nullable({ type: 'string', enum: ['Stage', 'LiveUpdate', null] }),
     machineType: text,
-    emulatedMachines: listOf(text),
     architectureConfiguration: nullable(open()),
-    liveUpdateConfiguration: nullable(open({ maxHotplugRatio: int32, maxCpuSockets: int32, maxGuest: quantity })),
     developerConfiguration: open(),
   }),
   workloadUpdateStrategy: open({

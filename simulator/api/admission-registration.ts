@@ -38,12 +38,7 @@ const machineType = `${vmi}.domain.machine`;
  * Has the API server ask the simulator about VMs, VMIs and migrations that others write, evictions, and cordons. If no
  * answer comes, the write goes through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
  */
-export async function registerAdmission(
-  client: KubeClient,
-  port: number,
-  certificate: Buffer,
-  namespace = 'kubevirt',
-): Promise<void> {
+export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer): Promise<void> {
   const host = hostOf(certificate);
   if (host === undefined)
     throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
@@ -88,11 +83,9 @@ export async function registerAdmission(
   for (const policy of checks) {
     const { name } = policy.metadata;
     await ensure(client, ValidatingAdmissionPolicies, policy);
-    const configuration =
-      'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
     await ensure(client, ValidatingAdmissionPolicyBindings, {
       metadata: { name },
-      spec: { policyName: name, validationActions: ['Deny'], ...configuration },
+      spec: { policyName: name, validationActions: ['Deny'] },
     });
   }
 }
@@ -118,7 +111,7 @@ interface Policy {
   operations: string[];
   validations: object[];
   conditions?: object[];
-  more?: object;
+  variables?: object[];
 }
 
 const policyOn = ({
@@ -127,12 +120,12 @@ const policyOn = ({
   operations,
   validations,
   conditions = [byOthers],
-  more = {},
+  variables = [],
 }: Policy) => ({
   metadata: { name: `${name}.${NAME}` },
   spec: {
     failurePolicy: 'Ignore',
-    ...more,
+    variables,
     matchConstraints: {
       resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }],
     },
@@ -141,33 +134,21 @@ const policyOn = ({
   },
 });
 
-/**
- * The machine types that the cluster allows: globs in KubeVirt's configuration, whose older field applies to every
- * architecture.
- */
+/** The machine types that the cluster allows: globs, by architecture. */
 const defaults = Object.entries(VM_DEFAULTS).map(
   ([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`,
 );
 const variables = [
   { name: 'type', expression: `${vmi}.domain.?machine.?type.orValue('')` },
-  { name: 'architecture', expression: `${vmi}.?architecture.orValue('amd64')` },
-  { name: 'all', expression: 'params.?spec.?configuration.?emulatedMachines.orValue([])' },
-  {
-    name: 'own',
-    expression:
-      'params.?spec.?configuration.?architectureConfiguration[?variables.architecture].?emulatedMachines.orValue([])',
-  },
   {
     name: 'allowed',
-    expression:
-      'size(variables.all) > 0 ? variables.all : size(variables.own) > 0 ? variables.own : ' +
-      `{${defaults.join()}}[?variables.architecture].orValue(${list(VM_DEFAULTS.amd64.emulatedMachines)})`,
+    expression: `{${defaults.join()}}[?${vmi}.?architecture.orValue('amd64')].orValue(${list(VM_DEFAULTS.amd64.emulatedMachines)})`,
   },
 ];
 const emulated = {
   expression:
     "variables.type == '' || variables.allowed.exists(glob, " +
-    "variables.type.matches('^' + glob.replace('.', '[.]').replace('*', '[^/]*').replace('?', '[^/]') + '$'))",
+    "variables.type.matches('^' + glob.replace('*', '[^/]*') + '$'))",
   messageExpression:
     "'spec.template.spec.domain.machine.type is not supported: ' + variables.type + ' (allowed values: [' + variables.allowed.join(' ') + '])'",
 };
@@ -214,7 +195,7 @@ const checks = [
       ...diskQuantityRules,
       ...kept,
     ],
-    more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
+    variables,
   }),
   policyOn({
     resource: 'virtualmachineinstances',

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
+import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
 import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
@@ -28,11 +28,11 @@ type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unkno
  * on creation a firmware UUID, a serial number and a template annotation. The VM controller's finalizer comes with
  * them, which saves the write that would add it.
  */
-export function admitVm({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
+export function admitVm({ request }: Review, kubevirt: KubeVirt | undefined): JsonPatch {
   const vm = request.object as VirtualMachine;
   const { spec, metadata } = vm.spec.template;
   const architecture = spec.architecture || defaultArchitecture(kubevirt);
-  const machineType = preference?.spec?.machine?.preferredMachineType || defaultMachineType(kubevirt, architecture);
+  const machineType = defaultMachineType(kubevirt, architecture);
   const { domain } = withDefaults(spec, machineType, spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
   const patch: JsonPatch = [
     { op: 'add', path: '/spec/template/spec/architecture', value: architecture },

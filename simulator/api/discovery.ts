@@ -1,15 +1,7 @@
 export const GROUP = 'subresources.kubevirt.io';
 export const VERSIONS = ['v1', 'v1alpha3'] as const;
 export const VM_ACTIONS = ['start', 'stop', 'restart', 'migrate'] as const;
-export const VMI_ACTIONS = [
-  'pause',
-  'unpause',
-  'freeze',
-  'unfreeze',
-  'softreboot',
-  'reset',
-  'evacuate/cancel',
-] as const;
+export const VMI_ACTIONS = ['pause', 'unpause', 'evacuate/cancel'] as const;
 
 const groupVersions = VERSIONS.map((version) => ({ groupVersion: `${GROUP}/${version}`, version }));
 const group = { name: GROUP, versions: groupVersions, preferredVersion: groupVersions[0] };

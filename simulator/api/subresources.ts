@@ -1,7 +1,6 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { SimulatorAnnotation } from '../objects/annotations.ts';
 import { timestamp, withCondition, withoutCondition } from '../objects/conditions.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { phaseOf } from '../objects/vmi.ts';
@@ -60,8 +59,6 @@ async function actOnVmi(cluster: Cluster, call: SubresourceCall): Promise<void> 
   if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (call.action === 'evacuate/cancel') return cancelEvacuation({ vmis, client }, vmi, call);
   checkVmi(call.action, vmi);
-  if (call.action === 'softreboot' && vmi.spec.domain.rebootPolicy === 'Terminate') return endGuest(cluster, call);
-  if (call.action !== 'pause' && call.action !== 'unpause') return;
   const time = timestamp(Date.now());
   const before = vmi.status?.conditions ?? [];
   const paused = {
@@ -78,12 +75,6 @@ async function actOnVmi(cluster: Cluster, call: SubresourceCall): Promise<void> 
     { ...vmi, status: { ...vmi.status, conditions } },
     { dryRun: isDryRun(call) },
   );
-}
-
-/** The guest reboots, which under `Terminate` is a shutdown to KubeVirt. */
-async function endGuest({ vmis, client }: Cluster, call: SubresourceCall): Promise<void> {
-  const annotations = { [SimulatorAnnotation.runTime]: '0s', [SimulatorAnnotation.runEnd]: 'Succeeded' };
-  await client.patch(vmis.resource, call, 'merge', { metadata: { annotations } }, { dryRun: isDryRun(call) });
 }
 
 /** Only of the eviction from the node that the caller names. */

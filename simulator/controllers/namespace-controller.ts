@@ -1,15 +1,13 @@
-import type { Condition, KubeList, KubeObject, Stored } from '../../api/objects.ts';
+import type { KubeList, KubeObject } from '../../api/objects.ts';
 import { Namespaces, pathOf, Pods, type Resource } from '../../api/resources.ts';
 import { ignoreNotFound, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { isDeleting } from '../objects/vmi.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { remainingConditions, type Remaining } from '../store/namespace-conditions.ts';
 import { Store } from '../store/store.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 
 interface Namespace extends KubeObject {
   spec?: { finalizers?: string[] };
-  status?: { conditions?: Condition[] };
 }
 
 interface ResourceList {
@@ -20,7 +18,7 @@ const AGAIN_MS = 500;
 
 /**
  * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, its pods
- * before all else, says in its conditions what remains, and finalizes it once nothing does.
+ * before all else, and finalizes it once nothing remains.
  */
 export class NamespaceController {
   readonly #cluster: Cluster;
@@ -55,14 +53,8 @@ export class NamespaceController {
     const namespace = this.#namespaces.get(name);
     if (namespace === undefined || !isDeleting(namespace)) return undefined;
     const resources = await this.#namespacedResources();
-    let remaining = await this.#empty(resources.filter(isPods), name);
-    if (remaining.length === 0)
-      remaining = await this.#empty(
-        resources.filter((resource) => !isPods(resource)),
-        name,
-      );
-    await this.#report(namespace, remaining);
-    if (remaining.length > 0) return AGAIN_MS;
+    const [pods, others] = [resources.filter(isPods), resources.filter((resource) => !isPods(resource))];
+    if (!(await this.#empty(pods, name)) || !(await this.#empty(others, name))) return AGAIN_MS;
     const { apiVersion = 'v1', kind = 'Namespace', metadata } = namespace;
     const body = {
       apiVersion,
@@ -75,37 +67,30 @@ export class NamespaceController {
     return undefined;
   }
 
-  async #report({ metadata: { name }, status }: Stored<Namespace>, remaining: readonly Remaining[]): Promise<void> {
-    const conditions = remainingConditions(status?.conditions ?? [], remaining, new Date().toISOString());
-    if (conditions === null) return;
-    const patch = { status: { conditions } };
-    await ignoreNotFound(this.#cluster.client.patch(Namespaces, { name }, 'merge', patch, { subresource: 'status' }));
-  }
-
   /**
-   * Deletes all objects of these kinds in the namespace, and returns what remains. A kind that fails holds up no other.
+   * Deletes all objects of these kinds in the namespace. Reports whether none remain. A kind that fails holds up no
+   * other.
    */
-  async #empty(resources: readonly Resource[], namespace: string): Promise<Remaining[]> {
-    const emptied = await Promise.allSettled(resources.map((resource) => this.#emptyOf(resource, namespace)));
+  async #empty(resources: readonly Resource[], namespace: string): Promise<boolean> {
+    const emptied = await Promise.allSettled(resources.map((resource) => this.#isEmptied(resource, namespace)));
     const failed = emptied.find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
-    return emptied.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
+    return emptied.every((one) => one.status === 'fulfilled' && one.value);
   }
 
-  /** Deletes all objects of a kind in the namespace. Returns the remaining objects; null if none remain. */
-  async #emptyOf(resource: Resource, namespace: string): Promise<Remaining | null> {
+  /** Deletes all objects of a kind in the namespace. Reports whether none remain. */
+  async #isEmptied(resource: Resource, namespace: string): Promise<boolean> {
     const { client } = this.#cluster;
     const path = pathOf(resource, namespace);
+    const isEmpty = async (): Promise<boolean> =>
+      (await client.request<KubeList>({ method: 'GET', path: `${path}?limit=1` })).items.length === 0;
     try {
-      const list = async (query = ''): Promise<KubeObject[]> =>
-        (await client.request<KubeList>({ method: 'GET', path: `${path}${query}` })).items;
-      if ((await list('?limit=1')).length === 0) return null;
+      if (await isEmpty()) return true;
       await client.request({ method: 'DELETE', path, body: { propagationPolicy: 'Background' } });
-      const objects = await list();
-      return objects.length === 0 ? null : { resource, objects };
+      return await isEmpty();
     } catch (error) {
       // The kind may have been removed since discovery, or not allow this.
-      if (isNotFound(error) || (error instanceof KubeError && error.status === 405)) return null;
+      if (isNotFound(error) || (error instanceof KubeError && error.status === 405)) return true;
       throw error;
     }
   }

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { isTransient } from '../../kubernetes/errors.ts';
 import { namespacedName } from '../../kubernetes/versioned-store.ts';
-import type { PreferenceRef, Vm, Vmi } from '../objects/kubevirt.ts';
+import type { Vm, Vmi } from '../objects/kubevirt.ts';
 import { vmOwner } from '../objects/vm-owner.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../objects/vmi.ts';
 import { adopt, mayAdopt } from '../store/adopt.ts';
@@ -11,15 +10,12 @@ import { Controller } from '../store/controller.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { ObservationDelay } from '../store/observation-delay.ts';
 import { claimDataVolumes } from '../vm/data-volume-templates.ts';
-import { keepPreference } from '../vm/preferences.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
-import { startsUnrecovered } from '../vm/volume-migration.ts';
 import { VmWrites } from './vm-writes.ts';
 
 /** A DataVolume of another controller doesn't enqueue the VM that waits for it, so the VM polls. */
 const VOLUMES_AGAIN_MS = 5000;
-const PREFERENCE_AGAIN_MS = 1000;
 const START_AGAIN_MS = 1000;
 const PLUG_AGAIN_MS = 1000;
 
@@ -76,21 +72,7 @@ export class VmController extends Controller {
       await this.#tearDown(found, vmi);
       return undefined;
     }
-    const vm = await this.#writes.admitted(found, vmi);
-    let kept: PreferenceRef | undefined;
-    try {
-      kept = await keepPreference(this.cluster.client, vm);
-    } catch (error) {
-      if (isTransient(error)) throw error;
-      await this.#writes.writeStatus(vm, vmi, {
-        failure: { reason: 'FailedFindPreference', message: (error as Error).message },
-      });
-      return PREFERENCE_AGAIN_MS;
-    }
-    return this.#keep(
-      kept === undefined ? vm : await this.#writes.putStatus(vm, { ...vm.status, preferenceRef: kept }),
-      vmi,
-    );
+    return this.#keep(await this.#writes.admitted(found, vmi), vmi);
   }
 
   /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
@@ -132,10 +114,6 @@ export class VmController extends Controller {
         await this.#writes.becomeAlways(vm);
         return undefined;
       case 'start': {
-        if (startsUnrecovered(vm)) {
-          await this.#writes.writeStatus(vm, vmi, {});
-          return undefined;
-        }
         const failure = await this.#writes.start(vm);
         // As in KubeVirt, this pass ignores the VMI that it has just created; the next pass sees it.
         await this.#writes.writeStatus(vm, undefined, {

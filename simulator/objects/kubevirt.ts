@@ -25,7 +25,6 @@ export interface Volume {
 }
 
 export interface Domain {
-  rebootPolicy?: 'Reboot' | 'Terminate';
   cpu?: { sockets?: number; cores?: number; threads?: number; maxSockets?: number; [field: string]: unknown };
   memory?: { guest?: Quantity; maxGuest?: Quantity; hugepages?: { pageSize?: string }; [field: string]: unknown };
   resources?: { requests?: Record<string, Quantity>; limits?: Record<string, Quantity>; [field: string]: unknown };
@@ -64,25 +63,6 @@ export interface StartFailure {
   retryAfterTimestamp?: string;
 }
 
-/** Without a kind, it names a cluster-wide preference. */
-export interface PreferenceMatcher {
-  name?: string;
-  kind?: string;
-  revisionName?: string;
-  [field: string]: unknown;
-}
-
-export interface PreferenceRef {
-  name?: string;
-  kind?: string;
-  controllerRevisionRef?: { name?: string };
-  [field: string]: unknown;
-}
-
-export interface Preference extends KubeObject {
-  spec?: { machine?: { preferredMachineType?: string }; [field: string]: unknown };
-}
-
 export interface VirtualMachineStatus {
   created?: boolean;
   ready?: boolean;
@@ -93,13 +73,6 @@ export interface VirtualMachineStatus {
   startFailure?: StartFailure | null;
   snapshotInProgress?: string;
   restoreInProgress?: string;
-  preferenceRef?: PreferenceRef;
-  volumeUpdateState?: {
-    volumeMigrationState?: {
-      migratedVolumes?: { volumeName: string; sourcePVCInfo?: { claimName?: string } }[];
-    } | null;
-    [field: string]: unknown;
-  };
   observedGeneration?: number;
   desiredGeneration?: number;
   [field: string]: unknown;
@@ -111,7 +84,6 @@ export interface VirtualMachine extends KubeObject {
     runStrategy?: RunStrategy;
     template: { metadata?: Partial<ObjectMeta>; spec: VmiSpec };
     dataVolumeTemplates?: DataVolumeTemplate[];
-    preference?: PreferenceMatcher;
     [field: string]: unknown;
   };
   status?: VirtualMachineStatus;
@@ -228,7 +200,6 @@ export interface KubeVirt extends KubeObject {
         parallelOutboundMigrationsPerNode?: number;
         [field: string]: unknown;
       };
-      liveUpdateConfiguration?: { maxHotplugRatio?: number; maxCpuSockets?: number; maxGuest?: Quantity };
       [field: string]: unknown;
     };
     workloadUpdateStrategy?: { workloadUpdateMethods?: string[]; [field: string]: unknown };

@@ -13,13 +13,7 @@ import { track, type Tracked } from './owner-graph.ts';
 
 type Listener = (before: Tracked | undefined, after: Tracked | undefined) => void;
 
-const GROUPS = new Set([
-  'drover.dev',
-  'kubevirt.io',
-  'pool.kubevirt.io',
-  'cdi.kubevirt.io',
-  'instancetype.kubevirt.io',
-]);
+const GROUPS = new Set(['drover.dev', 'kubevirt.io', 'pool.kubevirt.io', 'cdi.kubevirt.io']);
 
 /**
  * The kinds that garbage collection covers: those of KubeVirt, CDI and drover, as their CRDs come and go, and some

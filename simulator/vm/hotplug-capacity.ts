@@ -13,7 +13,7 @@ export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
  */
 export function withHotplugCapacity(spec: VmiSpec, kubevirt: KubeVirt | undefined): VmiSpec {
   const domain = withSize(spec.domain);
-  return { ...spec, domain: isLiveUpdate(kubevirt) ? withMost(domain, kubevirt) : domain };
+  return { ...spec, domain: isLiveUpdate(kubevirt) ? withMost(domain) : domain };
 }
 
 function withSize(domain: Domain): Domain {
@@ -28,43 +28,34 @@ function withSize(domain: Domain): Domain {
   };
 }
 
-function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
-  const limits = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
+function withMost(domain: Domain): Domain {
   const { cpu, memory } = domain;
-  const maxGuest = mostGuest(domain, limits);
+  const maxGuest = mostGuest(domain);
   return {
     ...domain,
-    cpu: { ...cpu, maxSockets: cpu?.maxSockets || mostSockets(cpu, limits) },
+    cpu: { ...cpu, maxSockets: cpu?.maxSockets || mostSockets(cpu) },
     ...(maxGuest === undefined ? {} : { memory: { ...memory, maxGuest } }),
   };
 }
 
-type Limits = NonNullable<NonNullable<NonNullable<KubeVirt['spec']>['configuration']>['liveUpdateConfiguration']>;
-
 const RATIO = 4;
 
-function mostSockets(cpu: Domain['cpu'], { maxHotplugRatio: ratio = RATIO, maxCpuSockets }: Limits): number {
+function mostSockets(cpu: Domain['cpu']): number {
   const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
-  if (maxCpuSockets) return Math.max(maxCpuSockets, sockets);
-  const most = sockets * ratio;
+  const most = sockets * RATIO;
   return most * cores * threads > MAX_VCPUS ? Math.max(Math.floor(MAX_VCPUS / (cores * threads)), sockets) : most;
 }
 
 /** Returns undefined if memory can't grow. */
-function mostGuest(domain: Domain, { maxHotplugRatio: ratio = RATIO, maxGuest }: Limits): Quantity | undefined {
+function mostGuest(domain: Domain): Quantity | undefined {
   const { guest, maxGuest: own } = domain.memory ?? {};
   if (own !== undefined) return own;
-  const most = maxGuest ?? (guest === undefined ? undefined : binaryQuantity(quantityToNumber(guest) * ratio));
+  const most = guest === undefined ? undefined : binaryQuantity(quantityToNumber(guest) * RATIO);
   return whyFixed(domain, most) === undefined ? most : undefined;
 }
 
 /** Returns why memory can't be hotplugged into a VMI of this domain; undefined if it can. */
-export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quantity | undefined): string | undefined {
-  const numa = cpu?.['numa'] as { guestMappingPassthrough?: unknown } | undefined;
-  if (cpu?.['realtime'] !== undefined) return 'Memory hotplug is not compatible with realtime VMs';
-  if (numa?.guestMappingPassthrough !== undefined)
-    return 'Memory hotplug is not compatible with guest mapping passthrough';
-  if (launchSecurity !== undefined) return 'Memory hotplug is not compatible with encrypted VMs';
+export function whyFixed({ memory }: Domain, maxGuest: Quantity | undefined): string | undefined {
   if (memory?.guest === undefined) return 'Guest memory must be configured when memory hotplug is enabled';
   if (maxGuest === undefined) return 'Max guest memory must be configured when memory hotplug is enabled';
   const [guest, most] = [quantityToNumber(memory.guest), quantityToNumber(maxGuest)];

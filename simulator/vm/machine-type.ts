@@ -26,7 +26,7 @@ const isKnown = (architecture: string): architecture is keyof typeof VM_DEFAULTS
 export const defaultArchitecture = (kubevirt: KubeVirt | undefined): string =>
   kubevirt?.spec?.configuration?.architectureConfiguration?.defaultArchitecture || 'amd64';
 
-/** Returns the machine type that admission sets on a VM if neither the VM nor its preference names one. */
+/** Returns the machine type that admission sets on a VM if the VM names none. */
 export function defaultMachineType(
   kubevirt: KubeVirt | undefined,
   architecture = defaultArchitecture(kubevirt),

@@ -1,8 +1,6 @@
-import { isTrue } from '../objects/conditions.ts';
 import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../objects/kubevirt.ts';
 import { isFinal, isPaused, phaseOf } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
-import { needsRecovery, VOLUMES_CHANGE, WHY_NO_START } from './volume-migration.ts';
 
 /** The changes that a subresource call makes, as merge patches. A refused call throws `Refusal` instead. */
 export interface Answer {
@@ -36,7 +34,6 @@ interface Body {
 
 export function start(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, body: Body): Answer {
   if (vmi !== undefined && !isFinal(vmi) && phaseOf(vmi) !== undefined) throw new Refusal(409, 'VM is already running');
-  if (needsRecovery(vm)) throw new Refusal(409, WHY_NO_START);
   const data = body.paused === true ? { data: { paused: 'true' } } : {};
   const request: StateChangeRequest = { action: 'Start', ...data };
   const strategy = runStrategyOf(vm);
@@ -89,7 +86,6 @@ export function restart(vm: VirtualMachine, vmi: VirtualMachineInstance | undefi
   if (typeof grace === 'number' && grace > 0)
     throw new Refusal(400, 'For force restart, only gracePeriod=0 is supported for now');
   if (typeof grace === 'number' && grace < 0) throw new Refusal(400, 'gracePeriod has to be greater or equal to 0');
-  if (isTrue(vm, VOLUMES_CHANGE)) throw new Refusal(409, WHY_NO_START);
   const strategy = runStrategyOf(vm);
   if (strategy === 'Halted' || strategy === 'Once')
     throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
@@ -105,7 +101,6 @@ export function checkVmi(action: string, vmi: VirtualMachineInstance): void {
     throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
   if (action === 'pause' && isPaused(vmi)) throw new Refusal(409, 'VMI is already paused');
   if (action === 'unpause' && !isPaused(vmi)) throw new Refusal(409, 'VMI is not paused');
-  if (action === 'softreboot' && isPaused(vmi)) throw new Refusal(409, 'VMI is paused');
 }
 
 const stopOf = (vmi: VirtualMachineInstance): StateChangeRequest => ({

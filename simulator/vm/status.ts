@@ -10,7 +10,6 @@ import { GENERATION_ANNOTATION } from '../objects/vmi.ts';
 import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
-import { withVolumeMigration } from './volume-migration.ts';
 
 /**
  * What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass.
@@ -56,7 +55,7 @@ export function vmStatus(seen: ResourceVersions): VirtualMachineStatus {
     ...(runStrategy === undefined && vmi === undefined ? {} : { runStrategy: runStrategyOf(vm) }),
     ...(requests.length === 0 ? {} : { stateChangeRequests: requests }),
     ...(startFailure === undefined ? {} : { startFailure }),
-    ...withVolumeMigration(vm, vmi, conditionsOf(seen), seen.now),
+    conditions: conditionsOf(seen),
     printableStatus: printableStatus({ ...seen, startFailure }),
   };
   return isDeepStrictEqual(after, before) ? before : after;

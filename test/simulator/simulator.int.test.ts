@@ -130,18 +130,6 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await eventually(async () => expect((await cluster.vmi('again')).metadata.uid).not.toBe(vmi.metadata.uid));
   });
 
-  test('ends a VMI whose guest reboots under rebootPolicy Terminate, and no other', async () => {
-    const other = await cluster.running('reboots-only');
-    const { vmi } = await cluster.running('reboots', {
-      vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, rebootPolicy: 'Terminate' } },
-    });
-    for (const name of ['reboots-only', 'reboots'])
-      expect(await cluster.call(`virtualmachineinstances/${name}/softreboot`)).toBe('ok');
-    await eventually(async () => expect((await cluster.vmi('reboots')).metadata.uid).not.toBe(vmi.metadata.uid));
-    await cluster.shows('reboots', 'Running');
-    expect((await cluster.vmi('reboots-only')).metadata.uid).toBe(other.vmi.metadata.uid);
-  });
-
   test('pauses and migrates a VMI', async () => {
     const { vmi } = await cluster.running('moves', { annotations: { 'sim.drover.dev/migration-time': '1h' } });
     expect(await cluster.call('virtualmachineinstances/moves/pause')).toBe('ok');

@@ -8,8 +8,7 @@ const review = (operation: string, object: unknown, oldObject?: unknown) => ({
 });
 
 type Given = Parameters<typeof admitVm>;
-const filled = (object: unknown, kubevirt: Given[1], preference?: Given[2]) =>
-  admitVm(review('UPDATE', object), kubevirt, preference).at(-1)?.value;
+const filled = (object: unknown, kubevirt: Given[1]) => admitVm(review('UPDATE', object), kubevirt).at(-1)?.value;
 
 describe('admission', () => {
   const bare = {
@@ -42,8 +41,7 @@ describe('admission', () => {
     ]);
   });
 
-  test("fills in the machine type of the preference, then that of the cluster, then that of the VMI's architecture", () => {
-    const preference = { metadata: { name: 'rhel' }, spec: { machine: { preferredMachineType: 'pc-q35-rhel9.4.0' } } };
+  test("fills in the machine type of the cluster, then that of the VMI's architecture", () => {
     const configuration = {
       architectureConfiguration: {
         amd64: { machineType: 'pc-q35-rhel9.2.0' },
@@ -60,12 +58,11 @@ describe('admission', () => {
       ...bare,
       spec: { ...bare.spec, template: { spec: { domain: { devices: {}, machine: { type: 'q35' } } } } },
     };
-    expect(filled(bare, ofAll, preference)).toEqual({ type: 'pc-q35-rhel9.4.0' });
-    expect(filled(bare, ofAll, { metadata: { name: 'none' }, spec: {} })).toEqual({ type: 'pc-q35-rhel9.6.0' });
+    expect(filled(bare, ofAll)).toEqual({ type: 'pc-q35-rhel9.6.0' });
     expect(filled(bare, kubevirt)).toEqual({ type: 'pc-q35-rhel9.2.0' });
     expect(filled(arm, kubevirt)).toEqual({ type: 'virt-rhel9.2.0' });
     expect(filled(arm, undefined)).toEqual({ type: 'virt' });
-    expect(filled(typed, ofAll, preference)).toEqual({ type: 'q35' });
+    expect(filled(typed, ofAll)).toEqual({ type: 'q35' });
   });
 
   test("drops what others write about a VMI's state", () => {

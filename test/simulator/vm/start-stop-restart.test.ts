@@ -98,21 +98,11 @@ describe('restart', () => {
   });
 });
 
-test('a VM whose volumes are migrated is not restarted, and one that this has left half done is not started', () => {
-  const migrating = aVm({ runStrategy: 'Always' }, { conditions: [condition('VolumesChange', 'True')] });
-  const left = aVm({ runStrategy: 'Halted' }, { conditions: [condition('ManualRecoveryRequired', 'True')] });
-  const refusal = expect.objectContaining({ code: 409, message: expect.stringContaining('VM recovery required') });
-  expect(() => restart(migrating, running, {})).toThrow(refusal);
-  expect(() => start(left, undefined, {})).toThrow(refusal);
-  expect(() => restart({ ...migrating, status: left.status! }, running, {})).not.toThrow();
-});
-
 test.each([
   ['pause', running, undefined],
   ['pause', succeeded, 'VM is not running'],
   ['pause', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is already paused'],
   ['unpause', running, 'VMI is not paused'],
-  ['softreboot', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is paused'],
 ])('%s of a VMI: %j', (action, vmi, message) => {
   if (message === undefined) expect(() => checkVmi(action, vmi)).not.toThrow();
   else expect(() => checkVmi(action, vmi)).toThrow(message);

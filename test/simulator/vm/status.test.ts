@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { VirtualMachineStatus } from '../../../simulator/objects/kubevirt.ts';
 import { vmStatus, type ResourceVersions } from '../../../simulator/vm/status.ts';
-import { startsUnrecovered } from '../../../simulator/vm/volume-migration.ts';
-import { at, condition, aVmi, aVm, NOW, passed, vmiSpec } from '../simulated.ts';
+import { at, condition, aVmi, aVm, NOW, passed } from '../simulated.ts';
 
 const seen = (some: Partial<ResourceVersions>): ResourceVersions => ({
   vm: aVm(),
@@ -149,32 +147,6 @@ describe('conditions', () => {
     expect(conditions).toContainEqual(
       expect.objectContaining({ type: 'Failure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota' }),
     );
-  });
-});
-
-const named = (claimName: string, status: VirtualMachineStatus) =>
-  aVm({ template: { spec: vmiSpec({ volumes: [{ name: 'root', persistentVolumeClaim: { claimName } }] }) } }, status);
-const typesOf = ({ conditions = [] }: VirtualMachineStatus) => conditions.map(({ type }) => type).toSorted();
-
-describe("a migration of a VM's volumes", () => {
-  const volumeUpdateState = {
-    volumeMigrationState: { migratedVolumes: [{ volumeName: 'root', sourcePVCInfo: { claimName: 'old' } }] },
-  };
-  const changes = { conditions: [condition('VolumesChange', 'True')], volumeUpdateState };
-  test('stays until it is over', () => {
-    const status = vmStatus(seen({ vm: named('new', changes), vmi: aVmi('Running', ready) }));
-    expect(typesOf(status)).toEqual(['Ready', 'VolumesChange']);
-  });
-
-  test('must be repaired by hand if its VMI did not outlive it, until the VM names its old claims', () => {
-    const ended = vmStatus(seen({ vm: named('new', changes) }));
-    expect(typesOf(ended)).toEqual(['ManualRecoveryRequired', 'Ready', 'VolumesChange']);
-    expect(startsUnrecovered(named('new', changes))).toBe(true);
-    const mended = vmStatus(seen({ vm: named('old', ended) }));
-    expect(typesOf(mended)).toEqual(['Ready']);
-    expect(mended.volumeUpdateState).toEqual({});
-    expect(startsUnrecovered(named('old', ended))).toBe(true);
-    expect(startsUnrecovered(named('old', mended))).toBe(false);
   });
 });
 

@@ -75,7 +75,7 @@ export async function begin(
   await cache.catchUp(neededFor(operation), true);
   const input = choose(cache, operation);
   if ('end' in input) return finish(recorded, input.end);
-  const failed = input.action === 'MachineType' ? [] : failuresIn(operation);
+  const failed = failuresIn(operation);
   await write(recorded, null, newProgress(input, failed, new Date().toISOString()));
   return { is: 'run', input, failed };
 }

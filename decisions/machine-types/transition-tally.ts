@@ -18,11 +18,15 @@ export interface TransitionTally extends Pick<TransitionProgress, (typeof KEPT)[
 
 export const TALLIED = [...KEPT, 'failed', 'changed'] as const satisfies (keyof TransitionTally)[];
 
-export const newTally = (startedAt: string): TransitionTally => ({
+/**
+ * `failed`: those of an earlier run of the operation. Its status does not say which could not even be changed, so that
+ * these count, too.
+ */
+export const newTally = (startedAt: string, failed: readonly FailedVm[] = []): TransitionTally => ({
   results: [],
   patched: 0,
   restarted: 0,
-  failed: [],
+  failed: failed.map((one) => ({ ...one, wasAvailable: one.wasDown !== true })),
   changed: [],
   maxRestarts: 1,
   startedAt,

@@ -15,7 +15,7 @@ const NOTHING = { skipped: [], full: [], inProgress: [], paused: null, aborted: 
 /** How an operation stands that begins. `failed`: see `failuresIn`. `now`: RFC 3339. */
 export function newProgress(input: RunInput, failed: FailedVm[], now: string): OperationProgress {
   if (input.action === 'MachineType')
-    return transitionProgress(newTransitionTally(now), {
+    return transitionProgress(newTransitionTally(now, failed), {
       ...NOTHING,
       phase: 'Checking',
       transition: input.transition,

@@ -78,7 +78,7 @@ function reported(progress: OperationProgress, nameOf: (key: string) => string):
 /** Returns which VMs have failed by the status, which names a hundred of them at most. */
 export const failuresIn = ({ metadata: { namespace }, status }: StoredOperation): FailedVm[] =>
   (status?.failures ?? []).map(({ vm, message, wasDown }) => ({
-    vm: namespace === undefined ? vm : `${namespace}/${vm}`,
+    vm: namespace === undefined ? vm : vm.replace(/[^ ]+$/, (name) => `${namespace}/${name}`),
     message,
     ...(wasDown === true && { wasDown }),
   }));

@@ -38,9 +38,9 @@ interface TransitionState extends RunState, TransitionTally, Pick<TransitionProg
   turn: number;
 }
 
-const begun = (): TransitionState => ({
+const begun = (failed?: FailedVm[]): TransitionState => ({
   ...newRunState(),
-  ...newTally(new Date(Date.now()).toISOString()),
+  ...newTally(new Date(Date.now()).toISOString(), failed),
   counts: NO_COUNTS,
   skipped: [],
   full: [],
@@ -54,6 +54,8 @@ export interface CarriedTransition {
   state: TransitionState | null;
   /** What was done before. */
   acts?: Act[];
+  /** VMs that have failed before the operation begins anew. */
+  failed?: FailedVm[];
 }
 
 const acting = () => actingActivities<MachineTypeActivities>();
@@ -73,8 +75,8 @@ export class TransitionRun extends Run<FollowedTransition, Working> {
   readonly #input: TransitionRunInput;
   readonly #state: TransitionState;
 
-  constructor({ input, state: carried }: CarriedTransition, journal: Journal) {
-    const state = carried ?? begun();
+  constructor({ input, state: carried, failed }: CarriedTransition, journal: Journal) {
+    const state = carried ?? begun(failed);
     super(state, 'Changing', { journal, isNew: carried === null });
     this.#input = input;
     this.#state = state;

@@ -94,7 +94,10 @@ test.each([
 });
 
 test('what an earlier run has reported stays, and the failures that it names count for the next', () => {
-  const failed = [{ vm: 'shop/b', message: 'late', wasDown: true as const }];
+  const failed = [
+    { vm: 'shop/b', message: 'late', wasDown: true as const },
+    { vm: 'pool shop/web', message: 'refused' },
+  ];
   const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], failed, open: 3 }) });
   const end = { reason: 'Refused', message: 'a fault' } as const;
   const after = statusOf(anOperation({}, {}, before), { progress: null, end });

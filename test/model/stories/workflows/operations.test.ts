@@ -1,5 +1,6 @@
 import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
+import type { OperationSpec } from '../../../../api/operations/operation.ts';
 import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
 import type { StoredOperation } from '../../../../decisions/views/stored-operation.ts';
 import { operationIdOf } from '../../../../workflows/lib/messages.ts';
@@ -9,6 +10,7 @@ import type { World } from '../../world/world.ts';
 import { play } from '../story.ts';
 
 const MINUTE = 60_000;
+const [OLD_TYPE, NEW_TYPE] = ['pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0'];
 const NAMES = ['lone-1', 'lone-2', 'lone-3'];
 
 async function failsToStart(world: World, name: string, how: 'always' | null): Promise<void> {
@@ -17,10 +19,16 @@ async function failsToStart(world: World, name: string, how: 'always' | null): P
   await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
 }
 
-test('an operation whose workflow is terminated begins anew, and its failures still count', () =>
+/** What restarts one VM at a time, and may fail for one. */
+const RESTARTS: Partial<OperationSpec>[] = [
+  { action: 'Restart', atOnce: 1, deadline: '10m', order: { basePolicy: 'Oldest' } },
+  { action: 'MachineType', atOnce: 1, deadline: '10m', machineType: { from: OLD_TYPE, to: NEW_TYPE, restart: true } },
+];
+
+test.each(RESTARTS)('a $action whose workflow is terminated begins anew, and its failures still count', (restarts) =>
   play(
     async (world) => {
-      for (const name of NAMES) await world.people.createVm(name, { bootMs: 1_000 });
+      for (const name of NAMES) await world.people.createVm(name, { bootMs: 1_000, machineType: OLD_TYPE });
       expect(await world.until(() => NAMES.every((name) => isReady(world.vmi(name))), MINUTE)).toBe(true);
       for (const name of NAMES) await failsToStart(world, name, 'always');
       await world.wait(2_000);
@@ -28,12 +36,9 @@ test('an operation whose workflow is terminated begins anew, and its failures st
       const { metadata } = world.server.create(VirtualMachineOperations, {
         metadata: { namespace: NAMESPACE, name: 'restart' },
         spec: {
-          action: 'Restart',
           vms: { names: NAMES },
-          atOnce: 1,
           maxFailures: 1,
-          deadline: '10m',
-          order: { basePolicy: 'Oldest' },
+          ...restarts,
         },
       });
       const status = (): StoredOperation['status'] =>
@@ -51,4 +56,5 @@ test('an operation whose workflow is terminated begins anew, and its failures st
       expect(untouched).toHaveLength(1);
     },
     { operations: true },
-  ));
+  ),
+);

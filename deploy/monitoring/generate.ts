@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
-import { dashboard } from './dashboard.ts';
 
 const HEADER = '# Generated from rules.yaml by deploy/monitoring/generate.ts.\n';
 
@@ -14,20 +13,17 @@ const FOLDER = new URL('./', import.meta.url);
 export const readRules = (): RuleFile => parse(readFileSync(new URL('rules.yaml', FOLDER), 'utf8')) as RuleFile;
 
 /**
- * Returns what is made from `rules.yaml` and `dashboard.ts`, by file name: the alerts as an object of the Prometheus
- * Operator, and the dashboard for Grafana. `node deploy/monitoring/generate.ts` writes them.
+ * Returns what is made from `rules.yaml`: the alerts as an object of the Prometheus Operator.
+ * `node deploy/monitoring/generate.ts` writes it.
  */
-export function generateMonitoring(): Map<string, string> {
+export function generateRule(): string {
   const rule = {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
     metadata: { name: 'drover' },
     spec: readRules(),
   };
-  return new Map([
-    ['prometheusrule.yaml', HEADER + stringify(rule, { lineWidth: 0 })],
-    ['dashboard.json', `${JSON.stringify(dashboard(), null, 2)}\n`],
-  ]);
+  return HEADER + stringify(rule, { lineWidth: 0 });
 }
 
-if (import.meta.main) for (const [name, text] of generateMonitoring()) writeFileSync(new URL(name, FOLDER), text);
+if (import.meta.main) writeFileSync(new URL('prometheusrule.yaml', FOLDER), generateRule());

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { OPERATION_REASONS } from '../../../api/operations/reasons.ts';
 import { CONDITION_REASONS } from '../../../api/reasons.ts';
-import { generateMonitoring, readRules } from '../../../deploy/monitoring/generate.ts';
+import { generateRule, readRules } from '../../../deploy/monitoring/generate.ts';
 import { readManifests } from '../rights.ts';
 import { exportedSeries, SDK_METRICS, TARGET_LABELS } from './exported.ts';
 import { readQuery, unknownWords } from './queries.ts';
@@ -15,6 +15,7 @@ interface Panel {
   id: number;
   title: string;
   type: string;
+  datasource?: { uid: string };
   targets?: { expr: string; legendFormat: string }[];
   gridPos: { x: number; y: number; w: number; h: number };
 }
@@ -57,8 +58,8 @@ interface Workload {
   };
 }
 
-test.each([...generateMonitoring()])('deploy/monitoring/%s is as its source generates it', (name, text) => {
-  expect(read(name)).toBe(text);
+test('deploy/monitoring/prometheusrule.yaml is as rules.yaml generates it', () => {
+  expect(read('prometheusrule.yaml')).toBe(generateRule());
 });
 
 test.each(expressions)('%s queries only series that workers export, by labels that these have', (_, expr) => {
@@ -102,6 +103,15 @@ test('each alert has a runbook, and each runbook an alert', () => {
 test('legends name labels of the series that they are for', () => {
   for (const { expr, legendFormat } of shown)
     for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) expect(readQuery(expr).grouped).toContain(label);
+});
+
+test('panels ask the chosen Prometheus for the chosen cluster alone', () => {
+  for (const { title, expr } of shown)
+    for (const { matchers } of readQuery(expr).selectors)
+      expect({ title, matchers }).toMatchObject({
+        matchers: expect.arrayContaining([expect.objectContaining({ label: 'cluster', value: '$cluster' })]),
+      });
+  for (const { type, datasource } of panels) expect(datasource?.uid).toBe(type === 'row' ? undefined : '${datasource}');
 });
 
 test('panels lie side by side within the 24 columns of the dashboard, and say what they show', () => {

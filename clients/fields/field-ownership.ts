@@ -35,7 +35,7 @@ export interface ManagedFields {
 }
 
 /** Whose fields `drover apply` is to own, and which of them it is not to. */
-export interface Handover {
+interface Handover {
   from: string;
   but: readonly string[];
 }

@@ -192,12 +192,16 @@ export function operationNotices({ metadata, status }: StoredOperation): Notice[
   ];
 }
 
-/** Returns the Events about what a new status says that needs a person, and the one before did not. */
+/**
+ * Returns the Events about what a new status says that needs a person, and the one before did not. Refusals are
+ * recorded by the activities that meet them; a start fails without any.
+ */
 export function noticeEvents(before: readonly Notice[], after: readonly Notice[], now: number): OwnerEvent[] {
   const keyOf = ({ type, which, reason }: Notice): string => `${type}/${which}/${type === 'budget.full' ? reason : ''}`;
   const known = new Set(before.map(keyOf));
   return after.flatMap((notice): OwnerEvent[] => {
-    const { event: reason }: Wording = NOTICES[notice.type];
+    const { event }: Wording = NOTICES[notice.type];
+    const reason = event ?? (notice.reason === 'FailedStart' ? notice.reason : undefined);
     if (reason === undefined || known.has(keyOf(notice)) || !isDue(notice, now)) return [];
     return [{ type: 'Warning', reason, action: NOTICE_ACTION, note: `${notice.message}: \`${notice.command}\`` }];
   });

@@ -140,7 +140,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   return {
     steps,
     status: saysTheSame(set.status, status) ? null : { ...status, writes: (set.status?.writes ?? 0) + 1 },
-    events: statusEvents(set.status, status),
+    events: statusEvents(set, status, now),
     failures,
     phase: phaseOf(input, members),
     counts: {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { statusEvents } from '../../../decisions/replica-sets/events.ts';
 import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { aFailedStart, aMember, anInstanceSet, aSet, calm, still } from './sets.ts';
 import { namesOf } from './steps.ts';
@@ -38,4 +39,16 @@ test('VMIs that end before they come up cause one Event when the set begins to w
   const third = planVmiSet({ ...calm, now: 20_000, set: told, vmis: [aFailedStart(A, 15_000)], starts: second.starts });
   expect(third.starts?.inARow).toBe(3);
   expect(third.events).toEqual([]);
+});
+
+test.each(['FailedCreate', 'FailedStart'])('a set that stalls because of %s has an Event, once', (reason) => {
+  const set = { ...aSet(), status: { replicas: 0 } };
+  const stalled = {
+    replicas: 0,
+    conditions: [{ type: 'Stalled', status: 'True', reason, message: 'no quota' } as const],
+  };
+  expect(statusEvents(set, stalled, 0)).toMatchObject([
+    { type: 'Warning', reason: 'Stalled', note: expect.stringMatching(/^no quota: `drover status vmrs /) as string },
+  ]);
+  expect(statusEvents({ ...set, status: stalled }, stalled, 0)).toEqual([]);
 });

@@ -34,7 +34,7 @@ import {
 } from './commands/owner-commands.ts';
 import { rolloutCommand } from './commands/rollout.ts';
 import { schedulesCommand } from './commands/schedules.ts';
-import { protectCommand, unprotectCommand, vmCommand } from './commands/vms.ts';
+import { vmCommand } from './commands/vms.ts';
 import { applySettings } from './settings/apply-settings.ts';
 
 const GROUPS = {
@@ -51,17 +51,7 @@ const GROUPS = {
     historyCommand,
   ],
   'Members of a pool': [detachCommand, attachCommand, adoptCommand, takeoverCommand, releaseCommand],
-  VMs: [
-    vmCommand,
-    operationsCommand,
-    schedulesCommand,
-    changeCommand,
-    protectCommand,
-    unprotectCommand,
-    drainCommand,
-    disksCommand,
-    machineTypesCommand,
-  ],
+  VMs: [vmCommand, operationsCommand, schedulesCommand, changeCommand, drainCommand, disksCommand, machineTypesCommand],
   'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, configCommand, versionCommand],
 };
 

@@ -78,7 +78,7 @@ export const operationsCommand = (): Command =>
         'drover operations pause restart-x7k2p --reason lunch && drover operations resume restart-x7k2p',
       ],
     )
-    .commandsBelow([...commandsFor('get', 'describe'), logsCommand(), deleteCommand()], 'get');
+    .commandsBelow([...commandsFor('get', 'describe'), logsCommand()], 'get');
 
 const logsCommand = (): Command =>
   new Command('logs')
@@ -86,9 +86,3 @@ const logsCommand = (): Command =>
     .argument('[name]', `${WITHOUT}, or the newest`)
     .addOption(formatOption(['json', 'yaml']))
     .does(async () => (await load()).showLogs);
-
-const deleteCommand = (): Command =>
-  new Command('delete')
-    .description('delete an operation, which aborts a running one')
-    .argument('<name>', 'of the operation, as `get` shows it')
-    .does(async () => (await load()).deleteOperation);

@@ -1,9 +1,9 @@
 import { Option } from 'commander';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
-import { dryRunOption, formatOption } from '../cli/options.ts';
+import { formatOption } from '../cli/options.ts';
 import { parseCountOrPercent, parseScheduleName } from '../cli/parse-values.ts';
 import { Command } from './command.ts';
-import { atOnceOption, commandsFor, withMaking } from './operations.ts';
+import { atOnceOption, withMaking } from './operations.ts';
 
 const pendingCommand = (): Command =>
   new Command('pending')
@@ -63,7 +63,7 @@ const restartVmsCommand = (): Command =>
       ['What would that do?', 'drover vm restart --pending -A --dry-run'],
       ['Some VMs of a pool', 'drover vm restart --pool web -l tier=spare'],
       ['Some VMs, one after the other', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
-      ['Begin, and look at it later', 'drover vm restart --pending --no-wait && drover vm runs'],
+      ['Begin, and look at it later', 'drover vm restart --pending --no-wait && drover operations'],
     ],
   }).option('--pending', 'only VMs that wait for a restart, as `drover vm pending` lists them');
 
@@ -113,39 +113,9 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
     .does(async () => (await import('../power/begin.ts')).beginsPower(action));
 }
 
-/** `drover vm runs`: operations, as users know those of VMs. */
-const runsCommand = (): Command =>
-  new Command('runs')
-    .description('list, follow and control what `drover vm start`, `stop` and `restart` have begun')
-    .examples(['Follow what is running', 'drover vm runs status --watch'])
-    .commandsBelow(commandsFor('list', 'status'), 'list');
-
 export const vmCommand = (): Command =>
   new Command('vm')
     .description(
       'VMs of any owner: which wait for a restart, and their start, stop, restart and migration, a few at a time',
     )
-    .commandsBelow([
-      pendingCommand(),
-      startVmsCommand(),
-      stopVmsCommand(),
-      restartVmsCommand(),
-      migrateVmsCommand(),
-      runsCommand(),
-    ]);
-
-export const protectCommand = (): Command =>
-  protection('protect', true)
-    .description('protect VMs of a pool from scale-in; others leave in their place')
-    .examples(['Two VMs that are in use', 'drover protect web-7 web-9']);
-
-export const unprotectCommand = (): Command =>
-  protection('unprotect', false)
-    .description('let scale-in remove VMs of a pool again')
-    .examples(['One of them', 'drover unprotect web-7']);
-
-const protection = (name: 'protect' | 'unprotect', protect: boolean): Command =>
-  new Command(name)
-    .argument('<names...>', 'of VMs, or vm/NAME')
-    .addOption(dryRunOption())
-    .does(async () => (await import('../power/protect.ts')).protects(protect));
+    .commandsBelow([pendingCommand(), startVmsCommand(), stopVmsCommand(), restartVmsCommand(), migrateVmsCommand()]);

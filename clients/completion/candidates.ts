@@ -19,8 +19,6 @@ const DEADLINE_MS = 2_000;
 const NAMED: Record<string, Resource> = {
   vm: VirtualMachines,
   change: VirtualMachines,
-  protect: VirtualMachines,
-  unprotect: VirtualMachines,
   attach: VirtualMachines,
   detach: VirtualMachines,
   disks: Disks.resource,

@@ -1,5 +1,5 @@
 import type { OperationAction } from '../../api/operations/operation.ts';
-import { operationName, operationResource } from '../../decisions/operations/ref.ts';
+import { operationName } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { printNote, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
@@ -71,10 +71,4 @@ export async function showLogs(session: Session, { output }: { output?: DataForm
   if (output !== undefined) return printData(acts, output);
   if (acts.length > 0) return print(actionsTable(acts, 'VM'));
   printNote(`operation ${operationName(meant.metadata)} has done nothing to any VM yet`);
-}
-
-export async function deleteOperation(session: Session, _flags: object, name: string): Promise<void> {
-  const [kube, { metadata }] = await meantBy(session, name, { orNewest: false });
-  await kube.delete(operationResource(metadata), metadata, { uid: metadata.uid });
-  print(`operation ${operationName(metadata)} deleted`);
 }

@@ -32,10 +32,3 @@ export async function suspended(
   await kube.patch(VirtualMachineOperationSchedules, { namespace, name }, 'merge', patch);
   return `schedule ${namespace}/${name} ${suspend ? 'suspended' : 'resumed'}`;
 }
-
-export const deleteSchedule: Work<object> = async (session, _flags, name) => {
-  const [kube, { metadata }] = await readSchedule(session, name);
-  const { namespace, uid } = metadata;
-  await kube.delete(VirtualMachineOperationSchedules, { namespace, name }, { uid });
-  print(`schedule ${namespace}/${name} deleted`);
-};

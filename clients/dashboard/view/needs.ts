@@ -78,7 +78,7 @@ function scheduleDrafts(schedule: StoredSchedule, card: ScheduleCard, now: numbe
   if (tone === 'bad') {
     const failed = schedule.status?.conditions?.find(({ status }) => status === 'False');
     const since = failed?.lastTransitionTime ?? null;
-    const command = `drover schedules describe ${name}`;
+    const command = `kubectl describe vmopschedule ${name}`;
     return [{ kind: 'schedule-failed', sentence: `schedule ${name}: ${sentence}`, since, command }];
   }
   const created = schedule.metadata.creationTimestamp;

@@ -3,7 +3,6 @@ import { UNKNOWN_USER } from '../../../api/requested-by.ts';
 import { DEFAULT_TIME_ZONE } from '../../../api/rules/pool-defaults.ts';
 import type { ScheduleStatus } from '../../../api/schedules/schedule.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
-import { stateOf } from '../../schedules/print-schedules.ts';
 import type { ScheduleCard } from '../contract/fleet.ts';
 import { scheduleActions, type WhyNot } from './actions.ts';
 
@@ -43,3 +42,7 @@ function toneOf(schedule: StoredSchedule): ScheduleCard['tone'] {
 
 const missedOf = ({ lastMissed }: Pick<ScheduleStatus, 'lastMissed'>): ScheduleCard['lastMissed'] =>
   lastMissed === undefined ? null : { at: lastMissed.time, message: lastMissed.message };
+
+/** How it stands, in a word: `Pending` before a worker has looked at it. */
+const stateOf = (schedule: StoredSchedule): string =>
+  schedule.spec.suspend === true ? 'Suspended' : (conditionOf(schedule.status, 'Ready')?.reason ?? 'Pending');

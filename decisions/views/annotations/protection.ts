@@ -89,12 +89,12 @@ export function withoutEnded<V extends Protections>(vm: V, now: number): V {
 }
 
 /** Reports whether KubeVirt's delete protection has the API server refuse any deletion of the VM. */
-export const isUndeletable = ({ labels }: Marks): boolean =>
+const isUndeletable = ({ labels }: Marks): boolean =>
   ['true', 'True'].includes(labels?.[DELETE_PROTECTION_LABEL] ?? '');
 
 /** How a user ends the protection of this VM, as words of a message. */
 export const endOfProtection = (name: string, marks: Marks): string =>
   [
-    ...(annotatedUntil('protected', marks) !== null ? [`\`drover unprotect ${name}\``] : []),
+    ...(annotatedUntil('protected', marks) !== null ? [`\`kubectl annotate vm ${name} ${PROTECT_ANNOTATION}-\``] : []),
     ...(isUndeletable(marks) ? [`\`kubectl label vm ${name} ${DELETE_PROTECTION_LABEL}-\``] : []),
   ].join(' and ');

@@ -25,7 +25,7 @@ test.each([
 test.each([
   [['history', 'vm', 'a', 'b'], 'a b: one vm at a time'],
   [['history', 'vm', 'a', '--vm', 'b'], '--vm chooses among the VMs of a pool or replica set'],
-  [['vm', 'runs', 'abort', 'pool/default/shop/web'], '"pool" is a pool, and this command takes vmop or cvmop'],
+  [['operations', 'abort', 'pool/default/shop/web'], '"pool" is a pool, and this command takes vmop or cvmop'],
 ])('%s is wrong usage', async (words, sentence) => {
   expect(await droverHere(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

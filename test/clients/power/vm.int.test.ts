@@ -212,7 +212,9 @@ test('VMs of a pool are stopped and started by their labels, which its history s
     code: 1,
     stderr: 'error: virtualmachinepools.drover.dev "nothing" not found\n',
   });
-  expect((await vm('runs', '-n', namespace)).stdout).toMatch(/ stop +Complete +2 +2 +0 .* the sale is over\n/);
+  expect((await run(['operations', '-n', namespace], env())).stdout).toMatch(
+    / stop +Complete +2 +2 +0 .* the sale is over\n/,
+  );
   const { stdout } = await run(['history', 'vm', 'web-1', '-n', namespace], env());
   expect(stdout).toMatch(/ stop +web-1 .* \S+ +Stopped +the sale is over\n\S+ +start +web-1 .* \S+ +Started *\n/);
 });
@@ -263,11 +265,11 @@ test('a restart continues without the command, and is listed, shown, paused, res
     new RegExp(`^NAMESPACE +NAME +ACTION +STATE .*\n${namespace} +${name} +restart +Paused +3 +1 +0 .* leaks\n$`),
   );
 
-  expect(await vm('runs', 'resume', name, '-n', namespace)).toMatchObject({
+  expect(await operations('resume', name)).toMatchObject({
     code: 0,
     stdout: `operation ${whole} resumed\n`,
   });
-  const watching = vm('runs', 'status', name, '--watch', '-n', namespace);
+  const watching = operations('describe', name, '--watch');
   await until(async () => expect((await status()).vms!.inProgress).toBe(1));
   expect(await operations('abort', name)).toMatchObject({ code: 0, stdout: `operation ${whole} aborted\n` });
   await stands('Aborting');
@@ -278,11 +280,6 @@ test('a restart continues without the command, and is listed, shown, paused, res
   expect(await operations('abort', name)).toMatchObject({
     code: 1,
     stderr: `error: operation ${whole} has already ended\n`,
-  });
-  expect(await operations('delete', name)).toMatchObject({ code: 0, stdout: `operation ${whole} deleted\n` });
-  expect(await operations('describe', name)).toMatchObject({
-    code: 1,
-    stderr: `error: virtualmachineoperations.drover.dev "${name}" not found\n`,
   });
 });
 
@@ -328,7 +325,7 @@ test('the object that would be made is printed, and requested in a dry run, with
   expect(await operations('-o', 'name')).toBe(`clustervirtualmachineoperation.drover.dev/${namespace}\n`);
   expect(await operations('describe', `cvmop/${namespace}`)).toContain(`${namespace} `);
   expect(await operations('abort', namespace)).toBe(`operation ${namespace} aborted\n`);
-  expect(await operations('delete', namespace)).toBe(`operation ${namespace} deleted\n`);
+  await fleet().kube.delete(ClusterVirtualMachineOperations, { name: namespace });
 });
 
 test('a change is planned: the difference, the need, the VMs it does not apply to, and what KubeVirt refuses', async () => {

@@ -263,7 +263,6 @@ test.each([
     ['stop', 'db', '--schedule', '0 20 * * *', '--time-zone', 'Europe/Zurick'],
     '--time-zone: Europe/Zurick is not a time zone; did you mean Europe/Zurich?',
   ],
-  [['runs', 'pause', ''], 'which operation? "" is not the name of one'],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await droverHere(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

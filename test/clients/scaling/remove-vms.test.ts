@@ -111,7 +111,7 @@ test.each<[string, Stored[], RegExp]>([
   [
     'is protected',
     [vm('web-2', { annotations: { [PROTECT_ANNOTATION]: 'true' } })],
-    /run `drover unprotect web-2` first/,
+    /run `kubectl annotate vm web-2 drover\.dev\/protect-from-scale-in-` first/,
   ],
   [
     'is protected from any deletion',

@@ -30,7 +30,7 @@ test.each([
 test('a message says of each protection how it is ended', () => {
   const marks = { annotations: { [PROTECT_ANNOTATION]: 'true' }, labels: { [DELETE_PROTECTION_LABEL]: 'True' } };
   expect(endOfProtection('web-1', marks)).toBe(
-    '`drover unprotect web-1` and `kubectl label vm web-1 kubevirt.io/vm-delete-protection-`',
+    '`kubectl annotate vm web-1 drover.dev/protect-from-scale-in-` and `kubectl label vm web-1 kubevirt.io/vm-delete-protection-`',
   );
 });
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
+import { protect } from '../../clients/scaling/protect.ts';
 import { crashTest } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
@@ -28,18 +28,13 @@ crashTest('removals by name')(
     const remove = ['web-3', 'web-4', 'web-5', 'web-6', 'web-7', 'web-8'];
     const { kube } = fleet();
     expect(await removeVms(kube, key, { remove, dryRun: 'none' })).toBe(6);
-    await expect(
-      setProtection(kube, ['web-8'], { namespace, protect: true, dryRun: 'none' }, () => {}),
-    ).rejects.toThrow('vm web-8 is leaving pool web already');
     await until(async () => expect((await uids()).size).toBeLessThan(12));
     await worker.kill();
 
     const there = await uids();
     const [detached, guarded] = remove.filter((name) => there.has(name)).toReversed();
     await kube.patch(VirtualMachines, { namespace, name: detached! }, 'merge', { metadata: { ownerReferences: null } });
-    await kube.patch(VirtualMachines, { namespace, name: guarded! }, 'merge', {
-      metadata: { annotations: { [PROTECT_ANNOTATION]: 'true' } },
-    });
+    await protect(kube, namespace, guarded!);
     await fleet().patchPool(namespace, 'web', { replicas: 8 });
 
     const next = await fleet().startWorker();

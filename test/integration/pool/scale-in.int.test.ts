@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { Condition } from '../../../api/pool/pool.ts';
 import {
@@ -11,12 +11,12 @@ import {
 } from '../../../api/resources.ts';
 import { nowhere, type Outcome } from '../../clients/drover.ts';
 import { droverHere as run } from '../../clients/in-process.ts';
+import { protect } from '../../clients/scaling/protect.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
 
 const drover = (...args: string[]): Promise<Outcome> => run(args, { ...nowhere, ...fleet().stack.env });
-const VM = 'virtualmachine.kubevirt.io';
 const POOL = 'virtualmachinepool.drover.dev/web';
 
 const error = (words: string) => ({ code: 1, stdout: '', stderr: `error: ${words}\n` });
@@ -32,12 +32,12 @@ describe('VMs that are removed by name', () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 6, scaleInStrategy: { unmanaged: {} } });
     await fleet().settled(namespace, 'web', namesUpTo('web', 6));
-    expect((await drover('protect', 'web-6', '-n', namespace)).code).toBe(0);
+    await protect(fleet().kube, namespace, 'web-6');
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'db' }, spec: haltedTemplate.spec });
     expect(await scale(namespace, '--remove', 'web-2,db,web-6,web-9')).toMatchObject(
       error(
         'no VM is removed from pool web: vm db is not one of its VMs; ' +
-          'vm web-6 is protected from scale-in, run `drover unprotect web-6` first; there is no vm web-9',
+          'vm web-6 is protected from scale-in, run `kubectl annotate vm web-6 drover.dev/protect-from-scale-in-` first; there is no vm web-9',
       ),
     );
     expect(await scale(namespace, '--remove', 'web-2', '--current-replicas', '5')).toMatchObject(
@@ -73,23 +73,7 @@ describe('protected VMs', () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'db' }, spec: haltedTemplate.spec });
-    const protection = (...args: string[]): Promise<Outcome> => drover(...args, '-n', namespace);
-    expect(await protection('protect', 'web-1', 'db', 'web-9')).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: "error: nothing is changed: vm db is not a pool's; there is no vm web-9\n",
-    });
-    const annotations = async (name: string) =>
-      (await fleet().kube.get(VirtualMachines, { namespace, name })).metadata.annotations?.[PROTECT_ANNOTATION];
-    expect(await protection('protect', 'web-1', '--dry-run')).toMatchObject({
-      stdout: `${VM}/web-1 protected (server dry run)\n`,
-    });
-    expect(await annotations('web-1')).toBeUndefined();
-    expect(await protection('protect', 'vm/web-1', 'vm/web-3')).toMatchObject({
-      code: 0,
-      stdout: `${VM}/web-1 protected\n${VM}/web-3 protected\n`,
-    });
+    for (const name of ['web-1', 'web-3']) await protect(fleet().kube, namespace, name);
     await fleet().patchPool(namespace, 'web', { replicas: 1 });
     await fleet().settled(namespace, 'web', ['web-1', 'web-3']);
     await until(async () =>
@@ -103,13 +87,12 @@ describe('protected VMs', () => {
       'ScaleInBlocked: Protected: 1 VM',
     );
 
-    expect(await protection('unprotect', 'web-3')).toMatchObject({ code: 0, stdout: `${VM}/web-3 unprotected\n` });
+    await protect(fleet().kube, namespace, 'web-3', false);
     await fleet().settled(namespace, 'web', ['web-1']);
     await until(async () => expect(await blocked(namespace)).toBeUndefined());
     // The pool's own end takes it along.
     await fleet().patchPool(namespace, 'web', { replicas: 0 });
     await until(async () => expect(await blocked(namespace)).toBeDefined());
-    expect(await annotations('web-1')).toBe('true');
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
     expect(await fleet().vmNames(namespace, 'web')).toEqual([]);

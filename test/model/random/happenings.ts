@@ -34,7 +34,7 @@ export type Happening =
   | { what: 'set right'; pool: number }
   /** A stranger writes the label that says what a VM is in its pool; null: takes it off. */
   | { what: 'label'; vm: number; role: MemberRole | null }
-  /** By `drover protect`, `unprotect`, `scale --remove` and `detach`. */
+  /** By `kubectl annotate`, `drover scale --remove` and `detach`. */
   | { what: 'protect' | 'unprotect' | 'remove' | 'let go'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
   | { what: 'evict'; vm: number; fails: boolean; by: Evictor }

@@ -1,7 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import { setProtection } from '../../../clients/power/protect.ts';
 import { removeVms } from '../../../clients/scaling/remove-vms.ts';
 import { isRemoved } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
@@ -73,19 +72,17 @@ test('a VM that is protected while its scale-in is under way stays, and another 
         scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },
       });
       const { uid } = world.pool('web')!.metadata;
-      const protection = (protect: boolean, names: string[]) =>
-        setProtection(world.people.client.asClient, names, { namespace: NAMESPACE, protect, dryRun: 'none' }, () => {});
       await world.people.changePool('web', { replicas: 3 });
       // The deletions are planned, and wait for a worker.
       await world.wait(2_000);
-      await protection(true, ['web-4', 'web-5', 'web-6']);
+      for (const name of ['web-4', 'web-5', 'web-6']) await world.people.protect(name, true);
       const names = (): string[] => world.vmsOf(uid).map(({ metadata }) => metadata.name);
       if (!(await world.until(() => names().length === 3, 300_000))) world.break('G12: the pool does not shrink');
       expect(names().toSorted()).toEqual(['web-4', 'web-5', 'web-6']);
       await world.people.changePool('web', { replicas: 2 });
       const blocked = () => statusOf(world)?.conditions?.find(({ type }) => type === 'ScaleInBlocked');
       expect(await world.until(() => blocked()?.reason === 'Protected', 60_000)).toBe(true);
-      await protection(false, ['web-5']);
+      await world.people.protect('web-5', false);
       if (!(await world.until(() => names().length === 2, 300_000))) world.break('G12: the pool does not shrink');
       expect(names().toSorted()).toEqual(['web-4', 'web-6']);
       expect(await world.until(() => blocked() === undefined, 60_000)).toBe(true);

@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION, ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, PROTECT_ANNOTATION, ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -11,7 +11,6 @@ import {
 } from '../../../api/resources.ts';
 import { orderCorrection } from '../../../clients/drift/correct-drift.ts';
 import { nameForAdoption } from '../../../clients/membership/adopt.ts';
-import { setProtection } from '../../../clients/power/protect.ts';
 import { nameVms, removeVms } from '../../../clients/scaling/remove-vms.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
@@ -26,6 +25,7 @@ import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { operationIdOf, poolIdOf } from '../../../workflows/lib/messages.ts';
+import { protect } from '../../clients/scaling/protect.ts';
 import { specOf } from '../../decisions/machine-types/spec-of.ts';
 import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
 import type { Pool } from '../facts.ts';
@@ -328,9 +328,8 @@ export class People {
   }
 
   protect(name: string, isProtected: boolean): Promise<void> {
-    return this.#tried(`drover ${isProtected ? 'protect' : 'unprotect'} ${name}`, async () => {
-      const options = { namespace: NAMESPACE, protect: isProtected, dryRun: 'none' } as const;
-      await setProtection(this.client.asClient, [name], options, () => {});
+    return this.#tried(`kubectl annotate vm ${name} ${PROTECT_ANNOTATION}${isProtected ? '=true' : '-'}`, async () => {
+      await protect(this.client.asClient, NAMESPACE, name, isProtected);
     });
   }
 

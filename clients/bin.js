@@ -31,7 +31,7 @@ async function runWithNewerNode() {
   if (!existsSync(node)) {
     process.stderr.write(
       `error: drover needs Node ${OLDEST.join('.')} or newer and this is ${process.version}: ` +
-        `start drover with a newer Node; in a clone, \`npm ci\` brings one\n`,
+        `start drover with a newer Node; in a clone on Linux, \`npm ci\` brings one\n`,
     );
     process.exit(1);
   }

@@ -12,6 +12,8 @@ const IN_A_FILE: Record<string, string> = { unionfs: 'Unlicense' };
 interface Locked {
   license?: string;
   dev?: boolean;
+  /** A folder of this repository, which has an entry for itself. */
+  link?: boolean;
 }
 
 /** Returns the licence of a package, mostly what its package.json says. Throws if it isn't known, or isn't allowed. */
@@ -29,7 +31,9 @@ export function allowedLicence(name: string, said: string | undefined): string {
 
 /** Returns how many packages are installed with drover. Throws an error that names all whose licence isn't allowed. */
 export function checkLicences(packages: Record<string, Locked>): number {
-  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, link }]) => path !== '' && dev !== true && link !== true,
+  );
   const errors = installed.flatMap(([path, { license }]) => {
     try {
       allowedLicence(path.split('node_modules/').at(-1)!, license);

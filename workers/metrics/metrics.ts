@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { Handovers } from './handovers.ts';
 import { operationGauges, scheduleGauges } from './operation-gauges.ts';
 import { poolGauges } from './pool-gauges.ts';
 import { replicaSetGauges } from './replica-set-gauges.ts';
@@ -63,7 +62,6 @@ export function createMetrics(cluster: string) {
     schedules: scheduleGauges(registry),
     vms: new VmMetrics(registry),
     waitingVms: vmGauges(registry),
-    handovers: new Handovers(registry),
     healingReplacements: counter(
       'drover_healing_replacements_total',
       'Unhealthy VMs that this worker has deleted to be recreated, once for each attempt.',

@@ -1,6 +1,7 @@
 import type { Condition, Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import { runsByItself } from '../../decisions/health/availability.ts';
+import { urgencyOf } from '../../decisions/notices/urgency.ts';
 import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -17,16 +18,8 @@ export type ReadyState =
   /** It makes no progress until a user intervenes. */
   | { state: 'stuck'; message: string };
 
-/** Conditions that tell, while they are true, why something takes its time. */
-const REMARKABLE = new Set([
-  'ReplicaFailure',
-  'HousekeepingFailure',
-  'Healing',
-  'HealingSuspended',
-  'MembershipChanging',
-  'EvictionsNotLimited',
-  'ConfigurationNotWatched',
-]);
+/** What the state itself says, or what comes of what the command waits for. */
+const SAID = new Set(['Stalled', 'Degraded', 'Progressing', 'Paused']);
 
 export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState {
   const { metadata, status } = owner;
@@ -79,7 +72,7 @@ const going = (owner: Stored<Owner>, phase: string, message: string): ReadyState
   phase,
   message,
   notes: (owner.status?.conditions ?? [])
-    .filter(({ type, status }) => status === 'True' && REMARKABLE.has(type))
+    .filter(({ type, status }) => status === 'True' && urgencyOf(type) !== undefined && !SAID.has(type))
     .map(textOf),
 });
 

@@ -56,7 +56,9 @@ export async function actsOfWorkflow(session: Session, workflowId: string): Prom
 }
 
 async function readOwn(session: Session, kind: OwnerKind, ref: PoolRef, options: ReadOptions): Promise<Act[]> {
-  const own = await readAll(session, `WorkflowId = '${kind.workflowId(ref)}'`, options);
+  const { read: own, problems } = await readListed(session, `WorkflowId = '${kind.workflowId(ref)}'`, options);
+  if (own.length === 0 && problems.length > 0) throw problems[0]!;
+  noteEach(problems, options);
   return own.length === 0 || kind !== Pools ? own : withOrigins(own, await options.revisionsOf(ref.name));
 }
 
@@ -70,7 +72,9 @@ async function readRuns(
   const query =
     `DroverCluster = '${cluster}' AND WorkflowType = 'operation'` +
     ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`;
-  return (await readAll(session, query, options, { beside: namespace })).flatMap((act) => {
+  const { read, problems } = await readListed(session, query, options, (id) => mayActIn(id.split('/')[2], namespace));
+  noteEach(problems, options);
+  return read.flatMap((act) => {
     const wanted = act.vms.filter(isWanted);
     const vms = wanted.flatMap((key) => nameIn(namespace, key) ?? []);
     // A change of the pool's template is one of the pool as a whole.
@@ -81,31 +85,29 @@ async function readRuns(
   });
 }
 
+const noteEach = (problems: readonly Failure[], { note }: ReadOptions): void =>
+  problems.forEach(({ message }) => note(message));
+
 /**
- * What is on record in the workflows that a query lists. Notes which can't be asked; throws if none can, unless they
- * are operations `beside` what is asked for in this namespace: those of others are not asked.
+ * What is on record in the workflows that a query lists, as far as they are wanted by their id; `problems`: which could
+ * not be asked.
  */
-async function readAll(
+async function readListed(
   session: Session,
   query: string,
-  { since, note }: ReadOptions,
-  { beside }: { beside?: string } = {},
-): Promise<Act[]> {
+  { since }: ReadOptions,
+  isWanted: (id: string) => boolean = () => true,
+): Promise<{ read: Act[]; problems: Failure[] }> {
   const ends = since === null ? '' : ` AND (CloseTime IS NULL OR CloseTime >= '${new Date(since).toISOString()}')`;
-  const listed = await listRuns(session, query + ends);
-  const asked =
-    beside === undefined ? listed : listed.filter(({ workflowId }) => mayActIn(workflowId.split('/')[2], beside));
-  const tried = await mapAtOnce(asked, AT_ONCE, (run) =>
+  const listed = (await listRuns(session, query + ends)).filter(({ workflowId }) => isWanted(workflowId));
+  const tried = await mapAtOnce(listed, AT_ONCE, (run) =>
     actsOf(session, run).catch(
       (error: unknown) =>
         new Failure(`what ${run.workflowId} did is not known: ${sentenceOf(error)}`, { cause: error }),
     ),
   );
   const problems = tried.filter((acts) => acts instanceof Failure);
-  const read = tried.flatMap((acts) => (acts instanceof Failure ? [] : acts));
-  if (beside === undefined && read.length === 0 && problems.length > 0) throw problems[0]!;
-  for (const { message } of problems) note(message);
-  return read;
+  return { read: tried.flatMap((acts) => (acts instanceof Failure ? [] : acts)), problems };
 }
 
 interface Run {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readyStateOf } from '../../../clients/apply/ready-state.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
+import { URGENCY } from '../../../decisions/notices/urgency.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { hashOf, poolWith, type UserRequest } from '../rollout/pools.ts';
 
@@ -50,6 +51,13 @@ test('a problem that may pass is reported, and waited for', () => {
   expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
     state: 'going',
     notes: ['FailedCreate: so it is'],
+  });
+  // All that the table of urgency has, but for what the state says itself.
+  const types = Object.keys(URGENCY).filter((type) => !['Stalled', 'Degraded', 'Progressing', 'Paused'].includes(type));
+  const others = types.filter((type) => type !== 'ScaleInBlocked').map((type) => condition(type, type));
+  expect(readyState(complete({ unavailableReplicas: 2 }, others))).toMatchObject({
+    state: 'going',
+    notes: others.map(({ type }) => `${type}: so it is`),
   });
   for (const reason of ['RollingOut', 'WaitingForApproval', 'WaitingForWindow', 'ProgressDeadlineExceeded'])
     expect(readyState(poolWith({ progressing: [reason, 'True'] }))).toMatchObject({ state: 'going', phase: reason });

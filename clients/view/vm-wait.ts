@@ -1,5 +1,6 @@
 import { isPausedOnRequest } from '../../decisions/disruption/pause.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
+import { whyNotStarting } from '../../decisions/health/excused.ts';
 import type { MigrationInFlight } from '../../decisions/views/migration.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -22,6 +23,8 @@ export interface VmWait {
   since: number | null;
   /** When it lasts longer than it should; null if that is not known. */
   lateAt: number | null;
+  /** KubeVirt says why it can't start, as the condition of its owner then does. */
+  cannotStart: boolean;
 }
 
 /** A VM, or a VMI of a set of VMIs, and what is being done to it. */
@@ -61,7 +64,9 @@ export function waitOf(state: VmState, waiting: Waiting): VmWait | null {
   const { sentence, since, moreMs = 0 } = foundOf(state, waiting);
   // That something else than a user has paused a guest is a fault, since whenever.
   const from = state === 'P' ? (since ?? 0) : since;
-  return { sentence, since, lateAt: from === null ? null : from + mayLastMs + moreMs };
+  const { vm, vmi } = waiting;
+  const cannotStart = vm !== null && vmi !== null && whyNotStarting(vm, vmi) !== null;
+  return { sentence, since, lateAt: from === null ? null : from + mayLastMs + moreMs, cannotStart };
 }
 
 function foundOf(state: VmState, waiting: Waiting): Found {

@@ -34,14 +34,19 @@ interface Seen {
 
 export function ownerNeeds(card: OwnerCard, seen: Seen): Need[] {
   const { kind, namespace, name, rollout, isDeleting, actions } = card;
-  const { owner, pool, unseenSince, mayNot, now } = seen;
+  const { owner, pool, waiting, unseenSince, mayNot, now } = seen;
   const notices = noticesOf(card, owner);
   const drafts = draftsOf(name, notices, now);
   const isFull = notices.some(({ type }) => type === 'budget.full');
+  const namesStarts = notices.some(({ reason }) => reason === 'FailedStart');
   const all: NeedDraft[] = [
     ...drafts.flatMap((one) => (one.kind === 'rollout.waiting' ? atStep(one, rollout) : [one])),
     ...(isDeleting ? [] : pausedNeeds(card)),
-    ...vmNeeds(card, seen, isFull),
+    ...vmNeeds(
+      card,
+      namesStarts ? { ...seen, waiting: waiting.filter(({ cannotStart }) => !cannotStart) } : seen,
+      isFull,
+    ),
   ];
   if (unseenSince !== null && now - unseenSince >= UNSEEN_MS && !isDeleting)
     all.push(unseen(name, namespace, new Date(unseenSince).toISOString()));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Condition } from '../../../api/pool/status.ts';
 import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
 import { CORDON_TAINT } from '../../../decisions/views/drained-node.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
@@ -67,6 +68,25 @@ describe('a VM that is in a state for longer than it should', () => {
         since: at(0),
         sentence: expect.stringMatching(/^2 VMs of web have not come up \(web-1, web-2\): .*Scheduling/),
       },
+    ]);
+  });
+
+  test('is not told of again beside that its pool names it as one that cannot start', () => {
+    const failed = {
+      type: 'ReplicaFailure',
+      status: 'True',
+      reason: 'FailedStart',
+      message: '1 VM cannot start; web-1',
+    };
+    const vm = { ...down, state: 'ErrorUnschedulable' };
+    const vmi = { ready: false, phase: 'Scheduling' };
+    const conditions = [failed as Condition];
+    expect(withVm(vm, vmi).after(6)).toMatchObject([{ vm: 'web-1' }]);
+    expect(withVm(vm, vmi, { status: { conditions } }).after(6)).toMatchObject([{ kind: 'owner.failing' }]);
+    // What is late for another reason is another matter.
+    expect(withVm(down, vmi, { status: { conditions } }).after(6)).toMatchObject([
+      { kind: 'owner.failing' },
+      { kind: 'late', vm: 'web-1' },
     ]);
   });
 

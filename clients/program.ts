@@ -25,7 +25,6 @@ import {
 import { operationsCommand } from './commands/operations.ts';
 import {
   applyCommand,
-  describeCommand,
   diffCommand,
   driftCommand,
   historyCommand,
@@ -41,7 +40,6 @@ const GROUPS = {
   'Pools and replica sets': [
     applyCommand,
     diffCommand,
-    describeCommand,
     statusCommand,
     dashboardCommand,
     scaleCommand,
@@ -83,7 +81,7 @@ function withoutCompletion(name: string): Command {
       examples(
         ...ONLY_WITH_SOURCES,
         ['Make a pool of VMs and see it come up', 'drover apply -f pool.yaml && drover status --watch'],
-        ['What it is doing, and why', 'drover describe pool web'],
+        ['What it is doing, and why', 'drover status pool web'],
       ),
     );
   program.hook('preAction', async (_, command) => {

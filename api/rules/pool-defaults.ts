@@ -32,7 +32,7 @@ const DEFAULT_DISRUPTION: Disruption = 'Restart';
 const DEFAULT_DRIFT: DriftPolicy = 'Report';
 const DEFAULT_OUTDATED_PODS: OutdatedPods = 'Report';
 const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
-export const DEFAULT_STANDBY_STATE: StandbyState = 'Stopped';
+const DEFAULT_STANDBY_STATE: StandbyState = 'Stopped';
 const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
   appendPostfixToSecretReferences: false,
   appendPostfixToConfigMapReferences: false,

@@ -30,25 +30,11 @@ export const diffCommand = (): Command =>
     )
     .does(async () => (await import('../apply/diff.ts')).diffManifests);
 
-export const describeCommand = (): Command =>
-  new Command('describe')
-    .description(
-      'show everything about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors',
-    )
-    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
-    .argument('[names...]', 'of these objects')
-    .addOption(formatOption(['json', 'yaml']))
-    .examples(
-      ['One pool', 'drover describe pool web'],
-      ['One replica set', 'drover describe vmrs/runners'],
-      ['All pools of the namespace', 'drover describe pools'],
-      ['Why VMs are not ready, for a program', "drover describe pool web -o json | jq '.notReady'"],
-    )
-    .does(async () => (await import('../owners/describe.ts')).describeOwners);
-
 export const statusCommand = (): Command =>
   new Command('status')
-    .description('show the progress of pools or replica sets: VMs by state, operations in progress, recent errors')
+    .description(
+      'show the progress of pools or replica sets: VMs by state, operations in progress, recent errors; if named, why VMs are not ready',
+    )
     .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
     .argument('[names...]', 'of these objects')
     .option('-A, --all-namespaces', 'in all namespaces')
@@ -59,6 +45,7 @@ export const statusCommand = (): Command =>
       ['All pools of the namespace, now', 'drover status'],
       ['One pool, live', 'drover status pool web --watch'],
       ['A replica set, live', 'drover status vmrs runners --watch'],
+      ['Why VMs are not ready, for a program', "drover status pool web -o json | jq '.notReady'"],
       [
         'For a program: which pools lack VMs',
         "drover status -A -o json | jq '.items[] | select(.ready < .desired).name'",

@@ -150,7 +150,7 @@ async function printHints(session: Session, stack: Stack): Promise<void> {
 In another terminal, in this folder:
 
   npx drover status --watch${elsewhere}
-  npx drover describe pool ${POOL}${elsewhere}
+  npx drover status pool ${POOL}${elsewhere}
   npx drover rollout history pool ${POOL}${elsewhere}
   npx drover rollout undo pool ${POOL}${elsewhere}
 

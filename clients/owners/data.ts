@@ -3,13 +3,22 @@ import { identityOf } from '../../api/owner-references.ts';
 import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, namedOrAll, type Owner } from '../cli/owner.ts';
+import { lastWarnings, type Warning } from '../history/warnings.ts';
 import { knownRevisions } from '../pool/revisions.ts';
 import { rolloutView, type RolloutView } from '../pool/view.ts';
 import type { Session } from '../session/session.ts';
-import { countStates, memberOf, membersByOwner, replicasAmong, type Member } from './members.ts';
+import {
+  countStates,
+  isStopped,
+  memberOf,
+  membersByOwner,
+  replicasAmong,
+  whyNotReady,
+  type Member,
+} from './members.ts';
 import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from './progress.ts';
 
-/** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
+/** How far a pool or replica set is, as `-o json` of `status` prints it. */
 interface OwnerData {
   kind: string;
   namespace: string;
@@ -24,6 +33,8 @@ interface OwnerData {
   /** How many VMs there are in each state: those of KubeVirt's `printableStatus`, and `Terminating`. */
   states: Record<string, number>;
   conditions: Condition[];
+  /** Its members that are not ready, if it was named. */
+  notReady?: { name: string; state: string; message: string | null }[];
   /** Of a pool, as `drover rollout status -o json` prints it. */
   rollout?: RolloutView;
   /** Id of its workflow in Temporal. */
@@ -42,9 +53,11 @@ export interface OwnerState {
   members: Member[];
   progress: Progress;
   rollout: RolloutView | undefined;
+  /** The last about each member that is not ready, of an object that was named. */
+  warnings: ReadonlyMap<string, Warning> | undefined;
 }
 
-export function ownerData({ workflow, kind, owner, members, progress, rollout }: OwnerState): OwnerData {
+export function ownerData({ workflow, kind, owner, members, progress, rollout, warnings }: OwnerState): OwnerData {
   const { namespace = '', name, deletionTimestamp } = owner.metadata;
   const replicas = replicasAmong(members);
   return {
@@ -58,6 +71,13 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
     available: owner.status?.availableReplicas ?? 0,
     states: Object.fromEntries(countStates(members)),
     conditions: owner.status?.conditions ?? [],
+    ...(warnings && {
+      notReady: notReadyAmong(members).map((member) => ({
+        name: member.metadata.name,
+        state: member.status,
+        message: whyNotReady(member, warnings.get(member.metadata.name)) || null,
+      })),
+    }),
     ...(rollout === undefined ? {} : { rollout }),
     workflow,
     ...(progress.known
@@ -72,6 +92,10 @@ export function ownerData({ workflow, kind, owner, members, progress, rollout }:
       : { inProgress: null, unknown: progress.message }),
   };
 }
+
+/** VMs that are not ready though their owner has not stopped them. */
+export const notReadyAmong = (members: readonly Member[]): Member[] =>
+  members.filter((member) => !member.isReady && !isStopped(member));
 
 /** Which pools or replica sets are shown. */
 export interface WhichOwners {
@@ -93,7 +117,14 @@ export async function readStates(session: Session, which: WhichOwners): Promise<
     kube.list(kind.members.resource, { namespace }),
   ]);
   const membersOf = membersByOwner(items.map(memberOf(kind.members)), kind);
-  return Promise.all(owners.map((owner) => readState(session, kind, owner, membersOf(identityOf(owner)))));
+  return Promise.all(
+    owners.map(async (owner) => {
+      const members = membersOf(identityOf(owner));
+      const down = new Set(notReadyAmong(members).map(({ metadata }) => metadata.name));
+      const warnings = which.names.length === 0 ? undefined : await lastWarnings(kube, owner.metadata.namespace!, down);
+      return { ...(await readState(session, kind, owner, members)), warnings };
+    }),
+  );
 }
 
 async function readState(
@@ -101,7 +132,7 @@ async function readState(
   kind: OwnerKind,
   owner: Stored<Owner>,
   members: Member[],
-): Promise<OwnerState> {
+): Promise<Omit<OwnerState, 'warnings'>> {
   const kube = await session.kube();
   const [workflow, progress, rollout] = await Promise.all([
     workflowIdOf(session, kind, owner),

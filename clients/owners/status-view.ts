@@ -6,14 +6,18 @@ import { ageOf, paint, plain, bar, TONES, type Style } from '../cli/print.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Now } from '../runs/run-lines.ts';
 import { conditionsBesideRollout } from '../view/conditions.ts';
-import type { OwnerState } from './data.ts';
-import { isStopped, formatStates, replicasAmong, standbyOf } from './members.ts';
+import { notReadyAmong, type OwnerState } from './data.ts';
+import { isStopped, formatStates, replicasAmong, standbyOf, whyNotReady } from './members.ts';
 import type { OwnerProgress, Progress } from './progress.ts';
 
 /** A pool or replica set to show. `progress`: undefined if its workflow was not asked yet. */
-export type OwnerView = Omit<OwnerState, 'workflow' | 'progress'> & { progress: Progress | undefined };
+export type OwnerView = Omit<OwnerState, 'workflow' | 'progress' | 'warnings'> & {
+  progress: Progress | undefined;
+  warnings?: OwnerState['warnings'];
+};
 
 const ERRORS_SHOWN = 3;
+const NOT_READY_SHOWN = 10;
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;
@@ -28,6 +32,7 @@ export function statusLines(view: OwnerView, now: number, since: Now): string[] 
   return [
     headLine(view),
     `  ${kind.members.noun}s: ${formatStates(members)}`,
+    ...notReadyLines(view, now),
     ...(rollout === undefined ? [] : noteworthyLines(rollout, since).map((line) => `  ${line}`)),
     ...conditions,
     ...inProgress(view, conditions, now),
@@ -52,6 +57,18 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const numbers = `${ready}/${toRun} ready${halted}, ${active.length} total, ${last}${extra}${formatStandby(kind, owner)}`;
   return `${name}  ${bar(ready, toRun)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
+
+/** Why members are not ready, of an object that was named. */
+const notReadyLines = ({ members, warnings }: OwnerView, now: number): string[] =>
+  warnings === undefined
+    ? []
+    : notReadyAmong(members)
+        .flatMap((member) => {
+          const { name } = member.metadata;
+          const message = whyNotReady(member, warnings.get(name), now);
+          return message === '' ? [] : [coloured('yellow', `    ${name}: ${member.status}: ${message}`)];
+        })
+        .slice(0, NOT_READY_SHOWN);
 
 function formatStandby(kind: OwnerKind, owner: Stored<Owner>): string {
   const standby = isPool(kind, owner) ? standbyOf(owner) : null;

@@ -158,7 +158,7 @@ function vmDrafts(
       kind,
       sentence: `${who}${names}${sentence === '' ? '' : `: ${sentence}`}${waits}`,
       since: since === null ? null : new Date(since).toISOString(),
-      command: name === '' ? `kubectl describe ${described}` : `drover describe ${id.split('/')[0]} ${name}`,
+      command: name === '' ? `kubectl describe ${described}` : `drover status ${id.split('/')[0]} ${name}`,
       vm: isOne ? vm : null,
       which: state,
       action: isOne && state === 'H' ? 'heal.now' : null,

@@ -20,19 +20,7 @@ import { eachSetting, isOfDashboard, isOfWorker } from '../../../workers/setting
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
 
-const COMMANDS = [
-  'apply',
-  'describe',
-  'status',
-  'scale',
-  'rollout',
-  'history',
-  'vm',
-  'drain',
-  'setup',
-  'worker',
-  'dev',
-];
+const COMMANDS = ['apply', 'status', 'scale', 'rollout', 'history', 'vm', 'drain', 'setup', 'worker', 'dev'];
 
 describe('help', () => {
   test('of drover lists every command', async () => {
@@ -88,7 +76,7 @@ const SELECTOR_FAULT =
 
 describe('wrong usage has exit code 2 and one sentence', () => {
   test.each([
-    [['describ', 'pools'], "unknown command 'describ'; did you mean describe?"],
+    [['statu', 'pools'], "unknown command 'statu'; did you mean status?"],
     [['drain', 'start', 'node-1', '--reasn', 'x'], "unknown option '--reasn'; did you mean --reason?"],
     [
       ['scale', 'pool', 'web', '--remove', 'web-7', '--current-replicas', 'many'],
@@ -102,7 +90,6 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['scale', 'vmrs', 'web', '--remove', 'web-7'], '"vmrs" is a replica set, and this command takes pool'],
     [['scale', 'pool', 'web', '--remove', ','], 'which vm? Give its name'],
     [['scale', 'pool', '--remove', 'web-7'], 'which pool? Give its name'],
-    [['describe'], "missing required argument 'kind': pool, vmrs or dvmirs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
     [
       ['vm', 'restart', 'default/web-1'],
@@ -166,7 +153,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['vm', 'restart', '--pending', '--owner', 'vmrs/web', '-A'],
       'a replica set is looked for in one namespace: leave out -A or its name',
     ],
-    [['describe', 'vmrs/runners', 'pool/web'], 'vmrs/runners pool/web: one command takes one kind'],
+    [['status', 'vmrs/runners', 'pool/web'], 'vmrs/runners pool/web: one command takes one kind'],
     [['status', 'vmsr'], '"vmsr" is not a kind that this command takes; did you mean vmrs?'],
     [
       ['apply', '-f', 'x', '--timeout', 'soon'],
@@ -315,10 +302,10 @@ describe('an older Node', () => {
   test("is replaced by the clone's own, which gets the arguments and gives its output and exit code", async () => {
     const [passed, failed] = await Promise.all([
       outcomeOf(runOld(BIN, ['--version'])),
-      outcomeOf(runOld(BIN, ['describ'])),
+      outcomeOf(runOld(BIN, ['statu'])),
     ]);
     expect(passed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string, stderr: '' });
-    expect(failed).toMatchObject({ code: 2, stderr: "error: unknown command 'describ'; did you mean describe?\n" });
+    expect(failed).toMatchObject({ code: 2, stderr: "error: unknown command 'statu'; did you mean status?\n" });
   });
 
   test('passes a signal on, and ends as the other one does', async () => {

@@ -21,7 +21,6 @@ test('a command that has answered ends by itself, as a process', async () => {
   expect(applied).toMatchObject({ code: 0, signal: null });
   await fleet().settled(namespace, 'web', namesUpTo('web', 2));
   const lines = [
-    'describe pool web',
     'status pool web',
     'history pool web',
     'rollout status pool web',
@@ -34,5 +33,5 @@ test('a command that has answered ends by itself, as a process', async () => {
   const outcomes = await Promise.all(lines.map((line) => run(line)));
   const codes = outcomes.map(({ code }, index) => [lines[index], code]);
   expect(codes).toEqual(lines.map((line) => [line, 0]));
-  expect(await run('describe pool nope')).toMatchObject({ code: 1, signal: null });
+  expect(await run('status pool nope')).toMatchObject({ code: 1, signal: null });
 });

@@ -83,7 +83,6 @@ test('every command but those that are about Temporal works for a user who does 
   await fleet().settled(namespace, 'web', namesUpTo('web', 2));
   await ready(2);
   await drover('diff', ['-f', '-'], pool);
-  await drover('describe', ['pool', 'web']);
   await drover('status');
   await drover('drift', ['pool', 'web']);
   await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 3 } });

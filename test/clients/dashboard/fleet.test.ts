@@ -230,7 +230,7 @@ describe('what needs a person', () => {
       kind: 'vms-failing',
       sentence: expect.stringContaining('2 VMs of web fail (web-2, web-3)'),
       since: new Date(NOW).toISOString(),
-      command: 'drover describe pool web -n default',
+      command: 'drover status pool web -n default',
     };
     expect(failingIn({})).toMatchObject([told]);
     expect(failingIn({ autohealing: {} })).toEqual([]);

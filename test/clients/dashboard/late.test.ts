@@ -51,7 +51,7 @@ describe('a VM that is in a state for longer than it should', () => {
         vm: 'web-1',
         since: at(0),
         sentence: `VM web-1 of web has not come up: ${waits}`,
-        command: 'drover describe pool web -n default',
+        command: 'drover status pool web -n default',
       },
     ]);
   });

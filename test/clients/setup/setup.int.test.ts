@@ -55,7 +55,6 @@ const crds = async (): Promise<string[]> =>
 test('every command says that the setup is missing before it was run', async () => {
   const missing = /^error: .*drover is not installed in it; run `drover setup` first\n$/;
   const commands = [
-    ['describe', 'pool', 'web'],
     ['status'],
     ['scale', 'pool', 'web', '--remove', 'web-1'],
     ['apply', '-f', join(import.meta.dirname, '../../../examples/pool.yaml')],

@@ -2,7 +2,6 @@ import { render } from 'lit-html';
 import type { Login } from '../contract/requests.ts';
 import { apiAddress } from './live/fetch-json.ts';
 import { Announcer } from './parts/announcer.ts';
-import { drawnInTime } from './parts/in-time.ts';
 import { showTips } from './parts/tip.ts';
 import './parts/rel-time.ts';
 import './parts/squares.ts';
@@ -29,14 +28,13 @@ function draw(): void {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
     const focused = document.activeElement;
-    const isLate = drawnInTime(() => void render(shell(page), root));
+    render(shell(page), root);
     keepFocus(focused);
     const title = titleOf(page);
     if (document.title !== title) document.title = title;
     const sentence = news.of(page.client);
     if (sentence !== null) announcer.say(sentence);
     arrive();
-    if (isLate) draw();
   });
 }
 

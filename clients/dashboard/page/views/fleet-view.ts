@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { guard } from 'lit-html/directives/guard.js';
 import { repeat } from 'lit-html/directives/repeat.js';
 import type { OwnerCard } from '../../contract/fleet.ts';
-import { inTime } from '../parts/in-time.ts';
 import { hiddenFrom, isHidden } from '../pure/hidden.ts';
 import { counted } from '../pure/labels.ts';
 import { hrefOf, type Route } from '../pure/route.ts';
@@ -30,7 +30,7 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
         ${repeat(
           cards,
           ({ id }) => id,
-          (card) => inTime([card, fleet.versionOf(card.id)], () => cardView(page, card)),
+          (card) => guard([card, fleet.versionOf(card.id)], () => cardView(page, card)),
         )}
       </div>
     </section>`;

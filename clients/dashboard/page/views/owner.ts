@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { guard } from 'lit-html/directives/guard.js';
 import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { OwnerDetails } from '../../contract/requests.ts';
 import { actionButtons } from '../parts/buttons.ts';
-import { inTime } from '../parts/in-time.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { tableView } from '../parts/table.ts';
 import { counted, kindLabel, STATES } from '../pure/labels.ts';
@@ -92,7 +92,7 @@ function tableOf({ namespace, revisions, name }: OwnerCard, cells: readonly VmCe
         <td>${its === undefined ? 'none of these' : revisionName(its)}</td>
         <td>${ROLES[role]}</td>
       </tr>`;
-    return inTime([cell, its], row);
+    return guard([cell, its], row);
   });
   return tableView(
     `Table of the VMs of ${name === '' ? namespace : name}`,

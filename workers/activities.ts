@@ -4,6 +4,7 @@ import { createEvacuationActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
 import { callSignal } from '../activities/lib/current-attempt.ts';
+import type { OwnerIdOf } from '../activities/lib/planned.ts';
 import type { OnPlanned } from '../activities/lib/planned.ts';
 import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
@@ -21,7 +22,7 @@ import { createScheduleActivities } from '../activities/schedules/schedules.ts';
 import { createWatchActivities, type WatchActivityOptions } from '../activities/watch/watch.ts';
 import type { OperationRef } from '../decisions/operations/ref.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { operationIdOf } from '../workflows/lib/messages.ts';
+import { operationIdOf, ownerIdOf as ownerIdIn } from '../workflows/lib/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { childSignals, signalsOf } from './watch/workflow-signals.ts';
@@ -50,6 +51,7 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
     concurrency,
     stopping,
   };
+  const ownerIdOf: OwnerIdOf = (kind, ref) => ownerIdIn(kind, { cluster: config.cluster, ...ref });
   const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: config.cluster, ...ref });
   const ofOperations = { ...common, workflowIdOf, reports: new StatusReports({ client: ended, workflowIdOf }) };
   const { changePower, ...power } = createPowerActivities({ ...ofOperations, chosenUids: new ChosenUids() });
@@ -65,8 +67,8 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
   const measured = measures(metrics);
   return {
     working: withFailures({
-      ...createPoolActivities({ ...common, burst, onPlanned: measured.planned }),
-      ...createReplicaSetActivities({ ...common, burst, onPlanned: measured.planned }),
+      ...createPoolActivities({ ...common, ownerIdOf, burst, onPlanned: measured.planned }),
+      ...createReplicaSetActivities({ ...common, ownerIdOf, burst, onPlanned: measured.planned }),
       removeVms,
       ...createCheckActivities({ client: ended, addresses: config.checkAddresses, runQuery: queryPrometheus }),
       ...createEvacuationActivities(common),

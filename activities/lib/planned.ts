@@ -1,4 +1,4 @@
-import { log } from '@temporalio/activity';
+import { ApplicationFailure, Context, log } from '@temporalio/activity';
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 
 interface PlannedOwner {
@@ -26,3 +26,29 @@ export function planned<P>(
   }
   return plan;
 }
+
+/** How far the clock of a caller may be from that of the worker. */
+const SKEW_MS = 60_000;
+
+/** Returns the id of the workflow of a pool or a replica set. */
+export type OwnerIdOf = (kind: VmOwnerKind, ref: { namespace: string; name: string }) => string;
+
+/**
+ * Throws a `Refused` unless the workflow of the owner asks itself, by a local activity: only the code of a worker makes
+ * one, and only the answer to the workflow's current task counts.
+ */
+export function requireOwnLocalCall(
+  ownerIdOf: OwnerIdOf,
+  kind: VmOwnerKind,
+  { namespace, name }: { namespace: string; name: string },
+): void {
+  const { isLocal, workflowExecution } = Context.current().info;
+  const id = ownerIdOf(kind, { namespace, name });
+  if (isLocal && workflowExecution?.workflowId === id) return;
+  const message = `the ${OWNER_KINDS[kind].noun} ${namespace}/${name} is planned for its workflow ${id} alone, locally`;
+  throw ApplicationFailure.nonRetryable(message, 'Refused');
+}
+
+/** Returns the time that a workflow gives, or the nearest one within a minute of the worker's: none is made to pass. */
+export const clampedNow = (given: number, now = Date.now()): number =>
+  Math.min(Math.max(given, now - SKEW_MS), now + SKEW_MS);

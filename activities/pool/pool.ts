@@ -11,7 +11,7 @@ import { isMislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { planned, type OnPlanned } from '../lib/planned.ts';
+import { clampedNow, requireOwnLocalCall, type OwnerIdOf, planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
 import { createScaleInActivities } from '../members/scale-in.ts';
@@ -40,23 +40,26 @@ import { createStandbyActivities } from './standby/standby.ts';
 export interface PoolActivityOptions extends ActivityOptions {
   claims: DisruptionClaims;
   revisions: Revisions;
+  ownerIdOf: OwnerIdOf;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
   onPlanned?: OnPlanned;
 }
 
 export function createPoolActivities(options: PoolActivityOptions) {
-  const { client, cache, revisions, burst, concurrency, onPlanned } = options;
+  const { client, cache, revisions, ownerIdOf, burst, concurrency, onPlanned } = options;
   const batchCache = new BatchCache();
   const requests = new RequestsSeen(cache);
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
-     * it writes nothing.
+     * it writes nothing. Its times are those of the workflow, whose clock may be wrong by a minute.
      */
     async plan(request: PlanRequest): Promise<Planned | IncompleteInput> {
       const { namespace, name, minVersions, resultUnknown, ...rest } = request;
       if (cache.lost.aborted) throw serverLost();
+      requireOwnLocalCall(ownerIdOf, 'VirtualMachinePool', request);
+      const now = clampedNow(request.now);
       const batches = batchCache.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
       if (batches === null) return { incomplete: true };
       if (resultUnknown) await cache.vms.relist();
@@ -71,7 +74,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
       if (pool === undefined || cache.isDelegated(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
-      const input = { ...snapshotOf(cache, pool), ...rest, batches, burst };
+      const input = { ...snapshotOf(cache, pool), ...rest, now, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
       return {
         gone: false,
@@ -81,6 +84,7 @@ export function createPoolActivities(options: PoolActivityOptions) {
         writes: pool.status?.writes ?? 0,
         ...plan,
         status: compactStatus(plan.status),
+        requeueAt: plan.requeueAt === null ? null : plan.requeueAt - now + request.now,
       };
     },
 

@@ -6,7 +6,7 @@ import {
 import type { StoredVmiSet, StoredReplicaSet, StoredSet } from '../../decisions/views/owner.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { vmiSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
-import { planned, type OnPlanned } from '../lib/planned.ts';
+import { requireOwnLocalCall, type OwnerIdOf, planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
 import { knownSet } from '../owners/live-owner.ts';
@@ -15,6 +15,7 @@ import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './replica-set-request.ts';
 
 interface ReplicaSetActivityOptions extends ActivityOptions {
+  ownerIdOf: OwnerIdOf;
   /** Maximum number of VMs of a set in flight, creations and deletions each. */
   burst: number;
   onPlanned?: OnPlanned;
@@ -22,7 +23,7 @@ interface ReplicaSetActivityOptions extends ActivityOptions {
 
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
-  const { client, cache, burst, onPlanned } = options;
+  const { client, cache, ownerIdOf, burst, onPlanned } = options;
   const planOf = ({ kind, starts, ...rest }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
     kind === 'VirtualMachineReplicaSet'
       ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...rest, burst })
@@ -37,6 +38,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const now = client.clock.now();
       const clockAheadMs = now - request.now;
       if (cache.lost.aborted) throw serverLost();
+      requireOwnLocalCall(ownerIdOf, kind, request);
       if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
       const reached = await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, { kind, namespace, name });

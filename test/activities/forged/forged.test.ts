@@ -6,6 +6,7 @@ import {
   ROLE_LABEL,
 } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
+import type { SetKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -115,6 +116,30 @@ test.each<[string, object]>([
   expect(await world.written('changePower', args, 'power/default/made-up')).toEqual([]);
   expect(world.failure).toMatchObject({ type: 'Refused', nonRetryable: true });
   expect(await world.written('changePower', args)).not.toEqual([]);
+});
+
+const OF_NOTHING = { resultUnknown: false, minVersions: {}, backoffs: {}, inProgress: { creating: [], deleting: [] } };
+const OF_POOL = { batches: [], rollout: null, healing: null, batchesNotBefore: 0 };
+
+test.each<[string, string, SetKind | undefined, object]>([
+  ['plan', 'pool', undefined, OF_POOL],
+  ['planReplicaSet', 'replica-set', 'VirtualMachineReplicaSet', { uncertain: [], starts: null }],
+  ['planReplicaSet', 'vmi-replica-set', 'VirtualMachineInstanceReplicaSet', { uncertain: [], starts: null }],
+])('%s answers the workflow of the %s itself, and no other caller', async (name, id, kind, own) => {
+  const world = new World();
+  const { metadata } = kind === undefined ? world.pool('web') : world.set(kind, 'web');
+  await world.start();
+  const request = { ...OF_NOTHING, ...own, kind, namespace: SHOP, name: 'web', now: Date.now() };
+  for (const [workflow, isLocal] of [
+    [`${id}/default/shop/web`, false],
+    [`${id}/default/shop/other`, true],
+  ] as const) {
+    world.failure = undefined;
+    await world.written(name, [request], workflow, isLocal);
+    expect(world.failure).toMatchObject({ type: 'Refused', nonRetryable: true });
+  }
+  await world.written(name, [request], `${id}/default/shop/web`, true);
+  expect(world.answer).toMatchObject({ gone: false, key: { uid: metadata.uid } });
 });
 
 test('a pool that is deleted without its VMs loses none of them, though a caller says that they go with it', async () => {

@@ -181,6 +181,29 @@ describe.each(Object.entries(HELD))('a rollout that %s', (_what, held) => {
   });
 });
 
+test.each([
+  ['1h', 3_600, 0],
+  ['1m', 3_600, 1],
+])('a step of %s lasts that long for a workflow whose clock is %d s ahead', async (wait, ahead, step) => {
+  const rollout = { stepReachedAt: new Date().toISOString() };
+  const { world } = await given({ rollout, spec: atStep({ wait }), request: { action: 'resume' }, goesOn: {} });
+  const request = {
+    namespace: 'shop',
+    name: 'web',
+    minVersions: {},
+    resultUnknown: false,
+    backoffs: {},
+    inProgress: { creating: [], deleting: [] },
+    batches: [],
+    rollout: null,
+    healing: null,
+    batchesNotBefore: 0,
+    now: Date.now() + ahead * 1_000,
+  };
+  await world.written('plan', [request], 'pool/default/shop/web', true);
+  expect(world.answer).toMatchObject({ rollout: { state: { step } } });
+});
+
 test('a check passes its step by what a worker has recorded, and by nothing that the status says besides', async () => {
   const { world, pool } = await given({
     rollout: { stepReachedAt: LONG_AGO },

@@ -113,9 +113,14 @@ export class World {
    * Calls an activity with whatever a caller sends, and returns what it has written, but for statuses of operations,
    * which say what their workflows say; its answer does not matter.
    */
-  async written(name: string, args: readonly unknown[], workflowId = this.#workflowOf(args)): Promise<string[]> {
+  async written(
+    name: string,
+    args: readonly unknown[],
+    workflowId = this.#workflowOf(args),
+    isLocal = false,
+  ): Promise<string[]> {
     const before = this.client.writes.length;
-    const info = { workflowExecution: { workflowId, runId: 'run' } };
+    const info = { isLocal, workflowExecution: { workflowId, runId: 'run' } };
     // The others do without Temporal.
     const temporal = name === 'changePower' ? { client: this.#temporal(args[0]) } : {};
     const environment = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR'), ...temporal });

@@ -12,6 +12,7 @@ import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { chaosProxy } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
+import { idInDefault } from '../cache/worker-cache.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
@@ -32,11 +33,18 @@ async function behindTheTimes(): Promise<Pick<ReturnType<typeof createPoolActivi
     client,
     cache: snapshot,
     revisions: new Revisions({ client, cache: snapshot }),
+    ownerIdOf: idInDefault,
     burst: 250,
     concurrency: 8,
   });
   type Plan = ReturnType<typeof activities.plan>;
-  return { plan: (request) => new MockActivityEnvironment().run(() => activities.plan(request)) as Plan };
+  return {
+    plan: (request) => {
+      const workflowExecution = { workflowId: idInDefault('VirtualMachinePool', request), runId: 'run' };
+      const environment = new MockActivityEnvironment({ isLocal: true, workflowExecution });
+      return environment.run(() => activities.plan(request)) as Plan;
+    },
+  };
 }
 
 const request = (namespace: string, minVersions = {}, resultUnknown = false) => ({

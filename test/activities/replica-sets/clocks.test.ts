@@ -1,3 +1,4 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import type { PlannedSet, ReplicaSetRequest } from '../../../activities/replica-sets/replica-set-request.ts';
@@ -28,7 +29,9 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
     vmis: { othersBeside: () => [] },
   } as unknown as ClusterCache;
   const client = { clock: { now: () => now + aheadMs } } as KubeClient;
-  const activities = createReplicaSetActivities({ client, cache, burst: 250, concurrency: 1 });
+  const activities = createReplicaSetActivities({ client, cache, ownerIdOf: () => 'web', burst: 250, concurrency: 1 });
+  const info = { isLocal: true, workflowExecution: { workflowId: 'web', runId: 'run' } };
+  const environment = new MockActivityEnvironment(info);
   return async (time: number, known: readonly VmiView[], starts: FailedStarts | null = null): Promise<Planned> => {
     [now, vmis] = [time, known];
     const asked: ReplicaSetRequest = {
@@ -43,7 +46,8 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
       starts,
       now,
     };
-    return (await activities.planReplicaSet(asked)) as Planned;
+    const run: () => Promise<PlannedSet> = () => activities.planReplicaSet(asked);
+    return (await environment.run<[], PlannedSet, typeof run>(run)) as Planned;
   };
 }
 

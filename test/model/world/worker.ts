@@ -7,6 +7,7 @@ import { createEvacuationActivities } from '../../../activities/drain/evacuate.t
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
 import { callSignal } from '../../../activities/lib/current-attempt.ts';
+import type { OwnerIdOf } from '../../../activities/lib/planned.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
@@ -31,7 +32,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { childSignals, signalsOf } from '../../../workers/watch/workflow-signals.ts';
-import { operationIdOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, ownerIdOf } from '../../../workflows/lib/messages.ts';
 import { CLUSTER, PROMETHEUS } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -73,6 +74,7 @@ async function answerOf(value: () => string): Promise<Answer> {
   return { status: 200, body: JSON.stringify({ status: 'success', data }) };
 }
 
+const ownerId: OwnerIdOf = (kind, ref) => ownerIdOf(kind, { cluster: CLUSTER, ...ref });
 const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: CLUSTER, ...ref });
 
 /** A worker of drover's own code. Its cache is not started yet. */
@@ -96,6 +98,7 @@ export function createWorker(options: WorkerOptions): Worker {
   };
   const pools = createPoolActivities({
     ...common,
+    ownerIdOf: ownerId,
     burst,
     onPlanned: ({ name, isFailed }) => void (isFailed && onPlanFailed(name)),
   });
@@ -119,7 +122,7 @@ export function createWorker(options: WorkerOptions): Worker {
       if (written.refused !== undefined) onUnproven(args[0].name, written.refused);
       return written;
     },
-    ...createReplicaSetActivities({ ...common, burst }),
+    ...createReplicaSetActivities({ ...common, ownerIdOf: ownerId, burst }),
     lookAtCheck: (key: PoolKey, at: number) => {
       const onLooked = (looked: Looked): void => {
         if ('outcome' in looked) onLook(key.uid, looked.outcome);

@@ -5,7 +5,7 @@ import {
   POOL_LABEL,
 } from '../../api/labels-and-annotations.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
-import { shouldBeginBy, whyMigrating, whyNotBegun } from '../../decisions/disruption/migration.ts';
+import { shouldBeginBy, whyMigrating } from '../../decisions/disruption/migration.ts';
 import { triesInARow } from '../../decisions/drain/need.ts';
 import {
   earlierMigrationsText,
@@ -18,7 +18,7 @@ import { attemptOf, migrationName, type MigrationPurpose } from '../../decisions
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
 import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
@@ -68,21 +68,20 @@ export class Migrations {
 
   /**
    * Deletes drover's migration of the VMI if KubeVirt should have begun it already, and still has not. Resolves to null
-   * if there is nothing to delete.
+   * if there is nothing to delete. An earlier try may have deleted it whose answer was lost.
    */
-  async cancel(vmi: VmiView): Promise<NotAdmitted | null> {
+  async cancel(vmi: VmiView, message: string): Promise<NotAdmitted | null> {
     const { client } = this.#in;
-    const beginBy = shouldBeginBy(vmi);
-    if (beginBy === null || beginBy > Date.now()) return null;
+    if (vmi.migration !== null && (shouldBeginBy(vmi) ?? Infinity) > Date.now()) return null;
     const { namespace } = vmi;
     const own = (await this.#inFlight(vmi)).find(({ metadata }) => metadata.name === vmi.migration?.name);
-    if (own === undefined || inFlightView(own)?.phase !== 'Pending' || attemptOf(vmi.uid, own.metadata.name) === null)
-      return null;
-    const { uid, resourceVersion } = own.metadata;
-    const at = { namespace, name: own.metadata.name };
-    const deleted = await ignoreStale(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
-    if (deleted === undefined) return null;
-    return new NotAdmitted(whyNotBegun(vmi), 'NotBegun');
+    if (own !== undefined) {
+      if (inFlightView(own)?.phase !== 'Pending' || attemptOf(vmi.uid, own.metadata.name) === null) return null;
+      const { uid, resourceVersion } = own.metadata;
+      const at = { namespace, name: own.metadata.name };
+      await ignoreNotFound(client.delete(VirtualMachineInstanceMigrations, at, { uid, resourceVersion }));
+    }
+    return new NotAdmitted(message, 'NotBegun');
   }
 
   async #create(migration: VirtualMachineInstanceMigration, vm: VmView, claim: Claim): Promise<ResourceVersions> {

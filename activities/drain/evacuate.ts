@@ -94,7 +94,7 @@ class Evacuator {
     const { stored, vm, vmi } = live;
     this.#raiseMinVersions({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (target.act === 'cancel')
-      return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi) : null;
+      return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi, target.message) : null;
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;

@@ -102,10 +102,6 @@ export const CONDITION_REASONS = {
   Contended: {
     AnotherInstallation: 'another installation of drover also writes the status of the pool',
   },
-  EvictionsNotLimited: {
-    NameTaken: 'the PodDisruptionBudget that the pool would have belongs to something else',
-    AnotherSelects: 'another PodDisruptionBudget selects pods of the pool, too, so that Kubernetes evicts none of them',
-  },
   ConfigurationNotWatched: {
     Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',
   },
@@ -129,7 +125,6 @@ export const CONDITION_REASONS = {
     FailedLabel: 'VMs that the pool owns could not be labelled',
     FailedChangeMembers:
       'the VMs of a pool could not be moved to a KubeVirt pool yet, or those of a KubeVirt pool to it',
-    FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
     FailedKeepReplicas: 'the number of replicas could not be written into a spec that leaves it out',
     FailedSetRoles: 'the labels of extra and standby VMs could not be corrected',
     FailedRemoveDiskFinalizers: 'VMs that were taken out of the pool could not be released',
@@ -186,7 +181,6 @@ export const EVENT_REASONS = {
   Restarted: 'a VM was restarted, because a user asked for that',
   Migrating: 'a VM is live-migrated, because a user asked for that',
   Patched: 'a VM was changed and needs a restart for that, because a user asked for the change',
-  FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   Evicted: 'a VM was shut down by `drover drain start`, to leave its node',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',

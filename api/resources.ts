@@ -44,7 +44,6 @@ export const ConfigMaps = namespaced('', 'v1', 'ConfigMap');
 export const CoreEvents = namespaced('', 'v1', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'Event');
 export const Services = namespaced('', 'v1', 'Service');
-export const PodDisruptionBudgets = namespaced('policy', 'v1', 'PodDisruptionBudget');
 export const Deployments = namespaced('apps', 'v1', 'Deployment');
 export const Jobs = namespaced('batch', 'v1', 'Job');
 export const Leases = namespaced('coordination.k8s.io', 'v1', 'Lease');

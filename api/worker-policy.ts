@@ -6,7 +6,6 @@ import {
   Jobs,
   KubeVirtPools,
   PersistentVolumeClaims,
-  PodDisruptionBudgets,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachinePools,
@@ -59,11 +58,6 @@ export const WORKER_POLICY = admissionPolicy({
       resources: [ControllerRevisions.plural],
       operations: ['CREATE', 'UPDATE', 'DELETE'],
     },
-    {
-      group: PodDisruptionBudgets.group,
-      resources: [PodDisruptionBudgets.plural],
-      operations: ['CREATE', 'UPDATE', 'DELETE'],
-    },
     { group: Jobs.group, resources: [Jobs.plural], operations: ['CREATE', 'DELETE'] },
     { group: PersistentVolumeClaims.group, resources: [PersistentVolumeClaims.plural], operations: ['DELETE'] },
     { group: DataVolumes.group, resources: [DataVolumes.plural], operations: ['DELETE'] },
@@ -109,7 +103,7 @@ export const WORKER_POLICY = admissionPolicy({
       'deletes VMIs only of a set or a VM',
     ),
     rule(
-      [PodDisruptionBudgets, Jobs],
+      Jobs,
       ANY,
       isEach((one) => isControlledBy(one, VirtualMachinePools)),
       'makes, changes and deletes only what belongs to a pool',

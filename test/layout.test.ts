@@ -222,7 +222,6 @@ test('no test waits for the second that Vitest waits by default', () => {
 const NOT_CHECKED_LAST = {
   'activities/disks/check-deletion.ts': 'a dry run',
   'activities/disruption/migrations.ts': 'by the version of the migration, which KubeVirt has not begun',
-  'activities/drain/pod-disruption-budget.ts': 'the next plan makes it again if it is wanted',
   'activities/membership/kubevirt-revisions.ts': 'by their versions, and nothing has them',
   'activities/operations/operations.ts': 'by its version: it has ended for good',
   'activities/rollout/checks/job.ts': 'the next look makes it again if it is wanted',

@@ -2,7 +2,6 @@ import { CLAIM_NAME } from '../../api/claims/claim.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { Identity } from '../../api/owner-references.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
-import { podBudgetName, type PodBudgetView } from '../../decisions/drain/pod-budget.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
@@ -117,18 +116,6 @@ export class ClusterCache extends FollowedObjects {
 
   #around(vmi: VmiView): VmiView {
     return this.nodes.withNode(this.migrations.withMigrations(vmi));
-  }
-
-  /** Returns the PodDisruptionBudget with the name that the pool gives its own, whatever its owner. */
-  podBudgetOf(namespace: string, pool: string): PodBudgetView | undefined {
-    return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
-  }
-
-  /** Returns the PodDisruptionBudgets of a namespace with names that no pool gives its own. */
-  otherPodBudgetsIn(namespace: string): PodBudgetView[] {
-    return [...this.podBudgets.values()].filter(
-      (one): one is PodBudgetView => one?.namespace === namespace && one.pool === null,
-    );
   }
 
   /** Returns what KubeVirt does when a running VM's template changes. */

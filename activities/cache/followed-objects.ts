@@ -10,14 +10,12 @@ import {
   Namespaces,
   Nodes,
   PersistentVolumeClaims,
-  PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachineOperationSchedules,
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import { podBudgetView, type PodBudgetView, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import { keptClaimView } from '../../decisions/from-object/kept-claim.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from '../../decisions/from-object/revision.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -73,8 +71,6 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly vmisByNode: MemberCaches['vmisByNode'];
   readonly migrations: MigrationCache;
   protected readonly namedOperations: NamedOperations;
-  /** PodDisruptionBudgets with names that pools use, whatever their owners. */
-  readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: NodeCache;
   /** Labels of namespaces, by their names: cluster-wide operations select by them. */
@@ -143,14 +139,6 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
           notify({ kind: 'vmi', before: { ...vmi, migration: was }, after: { ...vmi, migration: is } });
       },
     });
-    this.podBudgets = new ListWatch({
-      ...common(PodDisruptionBudgets),
-      view: podBudgetView,
-      onChange: (_key, former, latter) => {
-        const [before, after] = [former ?? undefined, latter ?? undefined];
-        if ((after ?? before) !== undefined) notify({ kind: 'pod budget', before, after });
-      },
-    });
     this.revisions = new LabelledObjects({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
@@ -186,7 +174,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   }
 
   get #all() {
-    const { operations, schedules, vms, vmis, migrations, podBudgets, revisions, keptClaims, namespaces, nodes } = this;
+    const { operations, schedules, vms, vmis, migrations, revisions, keptClaims, namespaces, nodes } = this;
     return [
       [KubeVirts, this.strategy.list],
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
@@ -194,7 +182,6 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       [VirtualMachines, vms],
       [VirtualMachineInstances, vmis],
       [VirtualMachineInstanceMigrations, migrations],
-      [PodDisruptionBudgets, podBudgets],
       [ControllerRevisions, revisions],
       [PersistentVolumeClaims, keptClaims],
       [Namespaces, namespaces],

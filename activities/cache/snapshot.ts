@@ -6,7 +6,7 @@ import type { ClusterCache } from './cluster-cache.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
 export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot {
-  const { namespace, name } = pool.metadata;
+  const { namespace } = pool.metadata;
   return {
     pool,
     vms: cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
@@ -21,8 +21,6 @@ export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot 
     nodeLabelsOf: (node) => cache.nodes.get(node)?.labels,
     revisions: cache.revisions.of(pool.metadata),
     keptClaims: cache.keptClaims.of(pool.metadata),
-    podBudget: cache.podBudgetOf(namespace, name),
-    otherPodBudgets: cache.otherPodBudgetsIn(namespace),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
     plugs: cache.kubevirtPlugs(),

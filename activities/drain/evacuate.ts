@@ -21,7 +21,6 @@ import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { updatePodDisruptionBudget } from './pod-disruption-budget.ts';
 
 interface Evacuated {
   notMoved: NotMoved[];
@@ -45,10 +44,6 @@ export function createEvacuationActivities({ client, cache, claims, concurrency 
       const notMoved = await forEachConcurrently(vms, (vm) => evacuator.execute(vm), concurrency);
       return { notMoved, minVersions: evacuator.minVersions };
     },
-
-    /** Has as many pods of the pool's VMs stay up at evictions as the pool asks for, by its PodDisruptionBudget. */
-    updatePodDisruptionBudget: (key: PoolKey, minVersions: ResourceVersions): Promise<void> =>
-      updatePodDisruptionBudget(client, cache, key, minVersions),
   };
 }
 

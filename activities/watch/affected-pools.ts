@@ -42,8 +42,6 @@ export function affectedPools(
     }
     case 'migration':
       return looksTheSame(change.before, change.after) ? [] : poolNamedBy((change.after ?? change.before)!);
-    case 'pod budget':
-      return poolsBeside(change, cache);
     case 'disk':
       return poolOfDisk(change);
     case 'node':
@@ -55,17 +53,6 @@ export function affectedPools(
     case 'strategy':
       return [...cache.pools.values()].map(ownerName);
   }
-}
-
-/** A PodDisruptionBudget that is no pool's may select pods of any. */
-function poolsBeside(
-  { before, after }: Extract<ObjectChange, { kind: 'pod budget' }>,
-  { pools }: Pick<ClusterCache, 'pools'>,
-): string[] {
-  if (looksTheSame(before, after)) return [];
-  const { namespace, pool } = (after ?? before)!;
-  if (pool !== null) return poolNamedBy({ namespace, pool });
-  return [...pools.values()].filter(({ metadata }) => metadata.namespace === namespace).map(ownerName);
 }
 
 /** Migrations of VMs that are in no pool name none. */

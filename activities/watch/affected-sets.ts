@@ -83,7 +83,6 @@ function setsAmongAll(kind: SetKind, change: ObjectChange, cache: Caches): strin
     case 'operation':
     case 'schedule':
     case 'migration':
-    case 'pod budget':
     case 'disk':
     case 'content':
     case 'strategy':

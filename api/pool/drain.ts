@@ -25,18 +25,16 @@ export const Drain = z
 export type Drain = z.infer<typeof Drain>;
 export type DrainMethod = NonNullable<Drain['method']>;
 
-/**
- * Under `External`, KubeVirt leaves it to drover to act on an eviction; under `None`, a PodDisruptionBudget decides.
- */
-const STRATEGIES: ReadonlySet<unknown> = new Set([undefined, 'External', 'None']);
+/** Under `External`, KubeVirt leaves it to drover to act on an eviction. */
+const STRATEGIES: ReadonlySet<unknown> = new Set([undefined, 'External']);
 
 const SENTENCE =
-  'must be left out, None or External in a pool with drain: under any other strategy KubeVirt itself acts on evictions';
+  'must be left out or External in a pool with drain: under any other strategy KubeVirt itself acts on evictions';
 const PATH = ['template', 'spec', 'template', 'spec', 'evictionStrategy'];
 const VMI_SPEC = 'self.template.spec.template.spec';
 const CEL =
   `!has(self.drain) || !has(${VMI_SPEC}) || !has(${VMI_SPEC}.evictionStrategy) || ` +
-  `${VMI_SPEC}.evictionStrategy in ['External', 'None']`;
+  `${VMI_SPEC}.evictionStrategy == 'External'`;
 
 /** Refuses a pool with `drain` whose template names an eviction strategy under which KubeVirt acts by itself. */
 export function withDrainableTemplate<T extends z.ZodType>(schema: T): T {

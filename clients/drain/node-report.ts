@@ -5,7 +5,7 @@ import { planDrain, type DrainPlan, type EvacuationStatus } from '../../decision
 import { MEMBERS_CHANGE } from '../../decisions/drain/pool-drain.ts';
 import { liveVmi, type VmiOf } from '../../decisions/health/availability.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
-import { EXTERNAL, poolTemplate } from '../../decisions/template/template.ts';
+import { EXTERNAL } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
@@ -102,7 +102,7 @@ function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, clusterStrategy: s
     };
   if (strategy === EXTERNAL && pool?.spec.drain !== undefined)
     return { state: 'NotAsked', message: 'will be moved within the budget of its pool when evicted' };
-  const byItself = byKubeVirt(vmi, strategy, pool);
+  const byItself = byKubeVirt(vmi, strategy);
   return (vm === null ? null : kept(vm, vmi, byItself)) ?? byItself;
 }
 
@@ -118,16 +118,8 @@ function kept(vm: VmView, vmi: VmiView, { state }: NodeReportState): NodeReportS
     : { state: 'Waiting', message: `waits: ${why.message}`, isKept: true };
 }
 
-/** Evictions of its VMs are limited by `maxUnavailable`, though KubeVirt lets them pass. */
-const hasPodBudget = ({ spec }: StoredPool): boolean =>
-  spec.drain !== undefined && poolTemplate(spec).spec.template.spec?.evictionStrategy === 'None';
-
 /** What KubeVirt does at an eviction, by the strategy. */
-function byKubeVirt(
-  { migratable, migration, evacuationNode, node }: VmiView,
-  strategy: string,
-  pool: StoredPool | null,
-): NodeReportState {
+function byKubeVirt({ migratable, migration, evacuationNode, node }: VmiView, strategy: string): NodeReportState {
   const migrates: NodeReportState = {
     state: 'KubeVirt',
     message:
@@ -135,10 +127,7 @@ function byKubeVirt(
         ? 'is being migrated by KubeVirt'
         : 'will be migrated by KubeVirt when evicted',
   };
-  const ends: NodeReportState =
-    pool !== null && hasPodBudget(pool)
-      ? { state: 'Ends', message: 'will be shut down when evicted, within the PodDisruptionBudget of its pool' }
-      : { state: 'ShutDown', message: 'will be shut down when evicted' };
+  const ends: NodeReportState = { state: 'ShutDown', message: 'will be shut down when evicted' };
   switch (strategy) {
     case 'LiveMigrate':
       return migratable

@@ -3,7 +3,6 @@ import { membershipChangeOf } from '../membership/change.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import type { EvacuationTarget, PoolStep } from '../owners/steps.ts';
 import { planDrain, type DrainInput, type DrainPlan } from './plan.ts';
-import { podBudgetSteps, type PodBudgetInput } from './pod-budget.ts';
 
 export const MEMBERS_CHANGE = 'the members of its pool are changing';
 
@@ -31,8 +30,8 @@ export function drainOfPool(
 
 const namesOf = (vms: readonly EvacuationTarget[]): string => formatNames(vms.map(({ name }) => name));
 
-/** The steps that begin with these VMs, and have the pool's PodDisruptionBudget be as it should. */
-export function drainSteps({ evacuate }: DrainPlan, input: PodBudgetInput): PoolStep[] {
+/** The steps that begin with these VMs. */
+export function drainSteps({ evacuate }: DrainPlan): PoolStep[] {
   const cancelled = evacuate.filter(({ act }) => act === 'cancel');
   const moved = evacuate.filter(({ act }) => act !== 'cancel');
   const nodes = formatNames([...new Set(moved.map(({ node }) => node))]);
@@ -44,7 +43,7 @@ export function drainSteps({ evacuate }: DrainPlan, input: PodBudgetInput): Pool
       reason: `cancel migrations that KubeVirt does not begin: ${namesOf(cancelled)}`,
     } as const,
   ];
-  return [...steps.filter(({ vms }) => vms.length > 0), ...podBudgetSteps(input)];
+  return steps.filter(({ vms }) => vms.length > 0);
 }
 
 /** Names of VMs that are being moved, whether or not the cluster shows that yet. */

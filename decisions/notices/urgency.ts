@@ -15,7 +15,6 @@ export const URGENCY: Readonly<Partial<Record<ConditionType, Urgency>>> = {
   Overlapping: 'bad',
   HousekeepingFailure: 'warn',
   ScaleInBlocked: 'warn',
-  EvictionsNotLimited: 'warn',
   ConfigurationNotWatched: 'warn',
   Drifted: 'warn',
   Healing: 'busy',

@@ -7,7 +7,6 @@ import type { ConditionReason } from '../../api/reasons.ts';
 export const HOUSEKEEPING = {
   addLabels: 'FailedLabel',
   changeMembers: 'FailedChangeMembers',
-  updatePodDisruptionBudget: 'FailedPodDisruptionBudget',
   keepReplicas: 'FailedKeepReplicas',
   setRoles: 'FailedSetRoles',
   removeDiskFinalizers: 'FailedRemoveDiskFinalizers',

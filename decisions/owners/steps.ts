@@ -48,8 +48,6 @@ export type PoolStep =
   | ({ kind: 'update' } & PlannedBatch)
   /** VMs to move off nodes that are drained. */
   | { kind: 'evacuate'; vms: EvacuationTarget[]; reason: string }
-  /** How many pods of the pool's VMs stay up at evictions; null: no PodDisruptionBudget says so. */
-  | { kind: 'updatePodDisruptionBudget'; minAvailable: number | null; reason: string }
   /** The template is kept as a ControllerRevision, in case it changes. */
   | { kind: 'createRevision'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */

@@ -39,15 +39,14 @@ export function allSteps(context: PoolContext, decided: Decided): AllSteps {
   const { pool, vms, batches, uncontrolled = [], keptClaims, membership } = context;
   const { rollout, healing, returned, restore, roles } = decided;
   const steps = [...returned.steps, ...withKeptDisks(context, decided.scaling.steps, rollout)];
-  steps.push(...drainSteps(decided.drain, context));
+  steps.push(...drainSteps(decided.drain));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
   steps.push(...decided.surge.steps);
   if (healing.runRecords.length > 0) steps.push(recordStep(healing.runRecords));
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) {
-    const isLast = labelling.length === 0 && !steps.some(({ kind }) => kind === 'updatePodDisruptionBudget');
-    const ending = isLast ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
+    const ending = labelling.length === 0 ? steps : steps.filter(({ kind }) => kind !== 'removeFinalizer');
     return { steps: [...ending, ...labelling], whenIdle: () => [] };
   }
   if (rollout.look !== null) steps.push({ kind: 'lookAtCheck', at: context.now, reason: rollout.look });

@@ -1,5 +1,4 @@
 import type { Contents } from '../configuration/older-content.ts';
-import type { PodBudgetView } from '../drain/pod-budget.ts';
 import type { RefusedEvacuation } from '../drain/refusals.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { HealingInput } from '../healing/view.ts';
@@ -19,10 +18,6 @@ export interface PoolSnapshot
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept. */
   keptClaims: readonly KeptClaim[];
-  /** The PodDisruptionBudget with the name that the pool gives its own, whatever its owner; absent if there is none. */
-  podBudget?: PodBudgetView | undefined;
-  /** PodDisruptionBudgets of its namespace with names that no pool gives its own. */
-  otherPodBudgets?: readonly PodBudgetView[];
   /** What is known of Secrets and ConfigMaps; null if nothing is yet, or the pool doesn't ask for it. */
   contents: Contents | null;
 }

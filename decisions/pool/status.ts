@@ -4,7 +4,6 @@ import { DEFAULT_ROLLOUT } from '../../api/rules/pool-defaults.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import { keptCondition } from '../disks/kept-claims.ts';
 import { drainingCondition, drainingCounts } from '../drain/condition.ts';
-import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { driftCondition } from '../drift/condition.ts';
 import { driftedVms } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
@@ -85,7 +84,6 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
       ...[
         ...surplusCondition(scaling.blocked),
         ...drainingCondition(drain.statuses),
-        ...podBudgetCondition(context),
         ...healingConditions(pool, healing),
         ...configurationCondition(pool, contents),
         ...driftCondition(pool, drifted),

@@ -144,7 +144,7 @@ describe('the API server', () => {
         drain: {},
         template: { spec: { runStrategy: 'Always', template: { spec: { evictionStrategy: 'LiveMigrate' } } } },
       },
-      'template.spec.template.spec.evictionStrategy must be left out, None or External in a pool with drain',
+      'template.spec.template.spec.evictionStrategy must be left out or External in a pool with drain',
     ],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     [

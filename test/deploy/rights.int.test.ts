@@ -5,15 +5,12 @@ import type { PoolSpec } from '../../api/pool/pool.ts';
 import {
   ControllerRevisions,
   KubeVirts,
-  PodDisruptionBudgets,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { ScheduleSpec } from '../../api/schedules/schedule.ts';
-import type { PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { TestDrain } from '../integration/drain/drains.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
@@ -172,30 +169,13 @@ test('a worker does all of its work with the rights of its service account, and 
   expect(granted.filter((right) => !used.has(right) && !elsewhere.some((some) => some.test(right)))).toEqual([]);
 });
 
-/** A VM leaves its node, a PodDisruptionBudget comes, changes and goes, and a paused VM is promoted. */
+/** A VM leaves its node, and a paused VM is promoted. */
 async function drainsAndStandby(namespace: string): Promise<void> {
   const drain = await TestDrain.in(fleet());
   await drain.pool('moved', {});
   const [moved] = await drain.vmis('moved');
   await drain.evict('moved-1');
   await drain.left('moved', 1, moved!.status!.nodeName!);
-  await drain.pool('guarded', { replicas: 2 }, {}, 'None');
-  const budget = () =>
-    ignoreNotFound(
-      fleet().kube.get<PodDisruptionBudget>(PodDisruptionBudgets, {
-        namespace: drain.namespace,
-        name: 'drover-guarded',
-      }),
-    );
-  const kept = (minAvailable: number | undefined): Promise<void> =>
-    until(async () => expect((await budget())?.spec?.minAvailable).toBe(minAvailable));
-  await kept(1);
-  await fleet().patchPool(drain.namespace, 'guarded', { maxUnavailable: 2 });
-  await kept(0);
-  await fleet().kube.patch(VirtualMachinePools, { namespace: drain.namespace, name: 'guarded' }, 'merge', {
-    spec: { drain: null },
-  });
-  await kept(undefined);
 
   const standby = { replicas: 1, state: 'Paused' } as const;
   await fleet().createPool(namespace, 'warm', { replicas: 1, standby, template: runningTemplate });

@@ -10,7 +10,6 @@ import {
   KubeVirtPools,
   Namespaces,
   PersistentVolumeClaims,
-  PodDisruptionBudgets,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachinePools,
@@ -61,10 +60,6 @@ const revision = (name: string, metadata: object = {}, data: object = { template
   revision: 1,
   data,
 });
-const budget = (name: string, metadata: object = {}): New => ({
-  ...made(name, metadata),
-  spec: { minAvailable: 1, selector: { matchLabels: { app: 'web' } } },
-});
 const job = (name: string, metadata: object = {}): New => ({
   ...made(name, metadata),
   spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'check', image: 'check' }] } } },
@@ -107,11 +102,6 @@ const MADE: Record<string, { resource: Resource; of: New[]; others: New[]; lefto
     of: [revision('a', ofPool), revision('b', controlledBy(KubeVirtPools), { virtualMachineTemplate: {} })],
     others: [revision('c'), revision('unlabelled', unlabelled), revision('e', { labels: ofPool.labels, ...ofOther })],
     leftover: 'unlabelled',
-  },
-  PodDisruptionBudgets: {
-    resource: PodDisruptionBudgets,
-    of: [budget('a', ofPool)],
-    others: [budget('c'), budget('d', ofOther)],
   },
   Jobs: {
     resource: Jobs,
@@ -158,18 +148,12 @@ test('a worker changes VMs of any owner, and gives them to no owner but a pool o
   expect(await patches(controlledBy(Deployments, 'another'))).toBe('refused');
 });
 
-test('a worker changes no ControllerRevision and no PodDisruptionBudget of others, and makes none its own', async () => {
+test('a worker changes no ControllerRevision of others, and makes none its own', async () => {
   const { kube } = fleet();
   const theirs = await kube.create(ControllerRevisions, here(revision('of-daemon-set', ofOther)));
   const patches = (change: object): Promise<string> =>
     tried(worker.patch(ControllerRevisions, theirs.metadata, 'merge', change, { dryRun: true }));
   expect(await all([{ revision: 7 }, { metadata: ofPool }], patches)).toEqual(['refused', 'refused']);
-  const guard = await kube.create(PodDisruptionBudgets, here(budget('of-others', ofOther)));
-  const updates = (metadata: object): Promise<string> =>
-    tried(
-      worker.update(PodDisruptionBudgets, { ...guard, metadata: { ...guard.metadata, ...metadata } }, { dryRun: true }),
-    );
-  expect(await all([{ labels: { changed: 'true' } }, ofPool], updates)).toEqual(['refused', 'refused']);
 });
 
 test('a worker deletes only claims that a pool has kept, and DataVolumes without an owner', async () => {

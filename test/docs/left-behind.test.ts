@@ -169,7 +169,6 @@ const stored = (object: object): Promise<Stored[]> => Promise.resolve([object as
 /** What drover creates, by its kind. */
 const MADE: [kind: string, Made][] = [
   ['ControllerRevision', madeBy('createRevision', resources.ControllerRevisions)],
-  ['PodDisruptionBudget', madeBy('updatePodDisruptionBudget', resources.PodDisruptionBudgets)],
   ['VirtualMachineOperation', madeBy('lookAtSchedule', resources.VirtualMachineOperations)],
   [
     'VirtualMachineInstanceMigration',

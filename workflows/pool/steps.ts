@@ -1,5 +1,4 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { EvacuationActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { Acted } from '../../activities/owners/try-each.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
@@ -33,9 +32,7 @@ const { lookAtCheck } = proxyActivities<CheckActivities>({
   heartbeatTimeout: '10s',
   retry: { maximumAttempts: 1 },
 });
-const { createRevision, deleteRevisions, keepReplicas, updatePodDisruptionBudget } = proxyActivities<
-  PoolActivities & EvacuationActivities
->(FEW_WRITES);
+const { createRevision, deleteRevisions, keepReplicas } = proxyActivities<PoolActivities>(FEW_WRITES);
 
 export interface StepContext extends OwnerStepContext {
   rollouts: Rollouts;
@@ -78,7 +75,7 @@ const isHousekeeping = (step: PoolStep): step is Housekeeping => step.kind in HO
 /** Resolves to what a later plan must have seen, or to whether anything was done, if the step tells that. */
 function housekeep(
   step: Housekeeping,
-  { key, minVersions, onMembersReport }: StepContext,
+  { key, onMembersReport }: StepContext,
   options: { summary: string },
 ): Promise<ResourceVersions | Acted | void> {
   switch (step.kind) {
@@ -99,8 +96,6 @@ function housekeep(
       });
     case 'unlabelKeptDisks':
       return unlabelKeptDisks.executeWithOptions(options, [key, step.claims]);
-    case 'updatePodDisruptionBudget':
-      return updatePodDisruptionBudget.executeWithOptions(options, [key, minVersions]);
     case 'createRevision':
       return createRevision.executeWithOptions(options, [key]);
     case 'clearNamedRemovals':

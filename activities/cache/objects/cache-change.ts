@@ -1,5 +1,4 @@
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
-import type { PodBudgetView } from '../../../decisions/drain/pod-budget.ts';
 import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import type { OwnReference } from '../../../decisions/template/references.ts';
 import type { MigrationView } from '../../../decisions/views/migration.ts';
@@ -39,7 +38,6 @@ export type ObjectChange =
   | Change<'vmi', VmiView>
   /** A migration by which drover moves a VM off its node. */
   | Change<'migration', MigrationView>
-  | Change<'pod budget', PodBudgetView>
   /** A kept disk. */
   | Change<'disk', KeptClaim>
   /** The node has become ready or not ready, or a node that is ready has come or gone. */

@@ -672,25 +672,6 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  updatePodDisruptionBudget: {
-    forged: ({ web, api }) => [
-      ['a pool that asks for none', [web, {}]],
-      ['a pool of no UID', [{ ...web, uid: undefined }, {}]],
-      ['a pool by the UID of another', [{ ...web, uid: api.uid }, {}]],
-    ],
-    honest: {
-      'a pool with drain whose evictions nobody limits': (world) => {
-        const given = aTemplate();
-        const vmi = {
-          ...(given.spec as { template: { spec: object } }).template.spec,
-          evictionStrategy: 'None',
-        };
-        const spec = { drain: {}, template: { spec: { ...given.spec, template: { spec: vmi } } } };
-        const pool = world.pool('web', spec);
-        return () => [keyOf(pool), {}];
-      },
-    },
-  },
   clearNamedRemovals: {
     forged: forEachVm(({ key, target }) => [key, [target]]),
     honest: {

@@ -419,7 +419,7 @@ describe('a fault in a manifest', () => {
           spec: { runStrategy: 'Always', template: { spec: { evictionStrategy: 'LiveMigrate', domain: {} } } },
         },
       },
-      'spec.template.spec.template.spec.evictionStrategy: must be left out, None or External in a pool with drain: under any other strategy KubeVirt itself acts on evictions, found the text "LiveMigrate"',
+      'spec.template.spec.template.spec.evictionStrategy: must be left out or External in a pool with drain: under any other strategy KubeVirt itself acts on evictions, found the text "LiveMigrate"',
     ],
     [
       'an unknown way to drain',

@@ -10,10 +10,6 @@ const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', nodeDr
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
 const CORDONED: Partial<VmiView> = { ...STARTING, podNode: 'node-1', podNodeCordoned: true };
 const NONE: Partial<VmiView> = { evictionStrategy: 'None' };
-const limited = aPool({
-  drain: {},
-  template: { spec: { runStrategy: 'Always', template: { spec: { domain: {}, evictionStrategy: 'None' } } } },
-});
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
 
 interface Member {
@@ -98,7 +94,6 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ],
   ['None', { vmi: { evictionStrategy: 'None' } }, 'LiveMigrate', 'ShutDown'],
   ['None, of a pool with drain whose VMs run an older template', { vmi: NONE, pool: drained }, undefined, 'ShutDown'],
-  ['None, within the budget that its pool keeps', { vmi: NONE, pool: limited }, undefined, 'Ends'],
   ["the cluster's", {}, 'LiveMigrate', 'KubeVirt'],
   ['External, and nobody acts', { vmi: EVICTED, pool: aPool() }, undefined, 'Blocked'],
   [

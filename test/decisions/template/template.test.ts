@@ -99,15 +99,13 @@ const vmi = (evictionStrategy?: string) => ({
 });
 
 describe('a pool with drain', () => {
-  test('leaves evictions to drover, unless its template leaves them to a PodDisruptionBudget', () => {
+  test('leaves evictions to drover', () => {
     expect(poolTemplate({ template: vmi(), drain: {} })).toEqual(vmi('External'));
-    expect(poolTemplate({ template: vmi('None'), drain: {} })).toEqual(vmi('None'));
     expect(poolTemplate({ template: vmi() })).toEqual(vmi());
   });
 
   test('keeps that out of its spec when a template is written back, with and without drain', () => {
     expect(specOf(vmi('External'), { drain: {} }).template).toEqual(vmi());
-    expect(specOf(vmi('None'), { drain: {} }).template).toEqual(vmi('None'));
     expect(specOf(vmi('External'), {}).template).toEqual(vmi('External'));
   });
 

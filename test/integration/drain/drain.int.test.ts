@@ -1,9 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { Pods, PodDisruptionBudgets } from '../../../api/resources.ts';
 import type { NodeReportItem } from '../../../clients/drain/node-report.ts';
-import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
-import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { givenCluster } from '../../cluster/given/given.ts';
 import { crashTest } from '../../soak.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { run } from '../membership/commands.ts';
@@ -71,66 +67,6 @@ test('a VM whose pod is to be evicted restarts, and no other', async () => {
   expect((await drain.uids())['web-2']).toBe(before['web-2']);
   const told = (await drain.events()).map(({ regarding, reason }) => `${regarding.name} ${reason}`);
   expect(told.filter((event) => event.endsWith('Evacuating'))).toEqual(['web-1 Evacuating']);
-});
-
-test('a pool whose evictions KubeVirt permits has a PodDisruptionBudget, which follows it', async () => {
-  const { kube } = fleet();
-  const drain = await TestDrain.in(fleet());
-  const at = { namespace: drain.namespace, name: 'drover-web' };
-  await drain.pool('web', { replicas: 3, maxUnavailable: 1, drain: {} }, {}, 'None');
-  const budget = () => ignoreNotFound(kube.get<PodDisruptionBudget>(PodDisruptionBudgets, at));
-  const holds = async (minAvailable: number | undefined) =>
-    until(async () => expect((await budget())?.spec?.minAvailable).toBe(minAvailable));
-  await holds(2);
-  expect((await budget())!.metadata.ownerReferences).toMatchObject([{ kind: 'VirtualMachinePool', controller: true }]);
-  if (givenCluster() !== undefined) {
-    const { matchLabels } = (await budget())!.spec!.selector;
-    const labelSelector = Object.entries(matchLabels)
-      .map(([key, value]) => `${key}=${value}`)
-      .join();
-    expect((await kube.list(Pods, { namespace: drain.namespace, labelSelector })).items).toHaveLength(3);
-  } else {
-    await drain.pods('web', { 'web-1': true, 'web-2': true, 'web-3': true, 'web-4': false });
-    await drain.judge('drover-web', { healthy: 3 });
-    expect(await drain.evictionOf('web-1')).toBe('evicted');
-    expect(await drain.evictionOf('web-2')).toMatch(
-      "Cannot evict pod as it would violate the pod's disruption budget.",
-    );
-    await drain.judge('drover-web', { healthy: 1 });
-    expect(await drain.evictionOf('web-4')).toBe('evicted');
-    await drain.judge('drover-web', { healthy: 3 });
-    expect(await drain.evictionOf('web-2')).toBe('evicted');
-  }
-  await fleet().patchPool(drain.namespace, 'web', { replicas: 2 });
-  await holds(1);
-  await kube.patch(PodDisruptionBudgets, at, 'merge', { spec: { minAvailable: 9 } });
-  await holds(1);
-  await fleet().patchPool(drain.namespace, 'web', { drain: null } as object);
-  await holds(undefined);
-});
-
-test("a PodDisruptionBudget of that name that is not the pool's stays as it is, which the status reports", async () => {
-  const { kube } = fleet();
-  const drain = await TestDrain.in(fleet());
-  const metadata = { namespace: drain.namespace, name: 'drover-web' };
-  const spec = { minAvailable: 0, selector: { matchLabels: { app: 'mine' } } };
-  const made = await kube.create(PodDisruptionBudgets, { metadata, spec });
-  await drain.pool('web', {}, {}, 'None');
-  const notLimited = async () => (await fleet().condition(drain.namespace, 'web', 'EvictionsNotLimited'))?.reason;
-  await until(async () => expect(await notLimited()).toBe('NameTaken'));
-  expect(await kube.get(PodDisruptionBudgets, metadata)).toMatchObject({ metadata: { uid: made.metadata.uid }, spec });
-  await fleet().patchPool(drain.namespace, 'web', { drain: null } as object);
-  await until(async () => expect(await notLimited()).toBeUndefined());
-  expect(await kube.get(PodDisruptionBudgets, metadata)).toMatchObject({ metadata: { uid: made.metadata.uid }, spec });
-  await fleet().patchPool(drain.namespace, 'web', { drain: {} });
-  await until(async () => expect(await notLimited()).toBe('NameTaken'));
-  await kube.delete(PodDisruptionBudgets, metadata, { uid: made.metadata.uid });
-  await until(async () =>
-    expect(await ignoreNotFound(kube.get<PodDisruptionBudget>(PodDisruptionBudgets, metadata))).toMatchObject({
-      metadata: { ownerReferences: [{ kind: 'VirtualMachinePool' }] },
-    }),
-  );
-  await until(async () => expect(await notLimited()).toBeUndefined());
 });
 
 test('a VM waits for a window, and for nothing once its eviction was cancelled', async () => {

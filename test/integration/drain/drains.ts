@@ -6,13 +6,11 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   Events,
   Nodes,
-  PodDisruptionBudgets,
   Pods,
   ServiceAccounts,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
 } from '../../../api/resources.ts';
-import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { ignoreNotFound, KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
@@ -45,15 +43,9 @@ export class TestDrain {
   }
 
   /** Creates a pool whose VMIs have these annotations; resolves when they are ready. */
-  async pool(
-    name: string,
-    spec: Partial<PoolSpec>,
-    annotations: Record<string, string> = {},
-    evictionStrategy?: string,
-  ): Promise<void> {
+  async pool(name: string, spec: Partial<PoolSpec>, annotations: Record<string, string> = {}): Promise<void> {
     const template = structuredClone(runningTemplate);
     const vmi = template.spec.template;
-    if (evictionStrategy !== undefined) vmi.spec = { ...vmi.spec, evictionStrategy };
     Object.assign((vmi as { metadata: { annotations: object } }).metadata.annotations, annotations);
     const { replicas = 1 } = spec;
     await this.#fleet.createPool(this.namespace, name, { drain: {}, ...spec, template, replicas });
@@ -165,22 +157,6 @@ export class TestDrain {
       const status = { phase: 'Running', conditions };
       await kube.patch(Pods, metadata, 'merge', { status }, { subresource: 'status' });
     }
-  }
-
-  /** Writes what Kubernetes' disruption controller, which is not there, finds if so many pods are ready. */
-  async judge(budget: string, { healthy }: { healthy: number }): Promise<void> {
-    const { kube } = this.#fleet;
-    const at = { namespace: this.namespace, name: budget };
-    const { metadata, spec } = await kube.get<PodDisruptionBudget>(PodDisruptionBudgets, at);
-    const { minAvailable } = spec!;
-    const status = {
-      observedGeneration: metadata.generation,
-      currentHealthy: healthy,
-      desiredHealthy: minAvailable,
-      expectedPods: healthy,
-      disruptionsAllowed: Math.max(healthy - minAvailable, 0),
-    };
-    await kube.patch(PodDisruptionBudgets, at, 'merge', { status }, { subresource: 'status' });
   }
 
   /** Takes that back, as `virtctl evacuate-cancel` does. */

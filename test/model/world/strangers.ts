@@ -19,7 +19,6 @@ const FORGED: Record<string, Forge> = {
   virtualmachineinstancemigrations: forgedMigration,
   persistentvolumeclaims: forgedClaim,
   controllerrevisions: forgedRevision,
-  poddisruptionbudgets: (object) => object,
 };
 
 const FORMS = 6;

@@ -117,9 +117,12 @@ const transitionReportCommand = (): Command =>
       'show what a transition has done to each VM, even long after its end: its type before and after, its state, and why',
     )
     .argument('[name]', 'of the operation, as `list` shows it, or its UID; by default the running one, or the newest')
-    .addOption(formatOption(['json', 'csv']))
+    .addOption(formatOption(['json', 'yaml']))
     .examples(
-      ['What was done, for a spreadsheet', 'drover machine-types report machine-types-x7k2p -o csv > report.csv'],
+      [
+        'What was done, for a spreadsheet',
+        "drover machine-types report machine-types-x7k2p -o json | jq -r '.items[] | [.namespace, .name, .from, .to, .state] | @csv'",
+      ],
       [
         'VMs whose VMIs still have the old type',
         'drover machine-types report -o json | jq -r \'.items[] | select(.state == "Waiting") | .namespace + "/" + .name\'',

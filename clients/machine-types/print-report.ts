@@ -6,13 +6,13 @@ import { recordOf } from '../../decisions/views/annotations/transition-record.ts
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { printNote, plain, print, table, printData } from '../cli/print.ts';
+import { printNote, plain, print, table, printData, type DataFormat } from '../cli/print.ts';
 import { actsOfWorkflow } from '../history/read.ts';
 import { workflowIdOf } from '../operations/acts.ts';
 import { progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session, Work } from '../session/session.ts';
 import { readFleet, snapshotOf } from './read.ts';
-import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
+import { cellsOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
 import { findTransition, type FoundTransition } from './transitions.ts';
 
 /** What `-o json` prints. */
@@ -53,14 +53,13 @@ export async function readReport(
 }
 
 /** Prints what a transition has done to each VM, of the namespace of the command if it has one. */
-export const printReport: Work<{ output?: 'json' | 'csv' }> = async (session, { output }, arg?: string) => {
+export const printReport: Work<{ output?: DataFormat }> = async (session, { output }, arg?: string) => {
   const { namespace } = session.globals;
   const meant = await findTransition(await session.kube(), namespace, arg);
   const { report, notes } = await readReport(session, meant, namespace);
   const { id, items } = report;
   for (const note of notes) printNote(plain(note));
-  if (output === 'json') return printData(report, 'json');
-  if (output === 'csv') return print(csvOf(items));
+  if (output !== undefined) return printData(report, output);
   if (items.length === 0)
     return printNote(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));

@@ -191,13 +191,3 @@ export const cellsOf = ({ namespace, name, from, to, vmiTypeBefore, state, messa
   state,
   message,
 ];
-
-/** CSV (RFC 4180) with a header; unknown values are empty. */
-export const csvOf = (rows: ReportRow[]): string =>
-  [REPORT_COLUMNS, ...rows.map(cellsOf)].map((cells) => cells.map(quoted).join(',')).join('\n');
-
-/** Quotes a cell only if needed. */
-function quoted(cell: string | null): string {
-  if (cell === null) return '';
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
-}

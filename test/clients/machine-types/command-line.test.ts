@@ -5,8 +5,8 @@ test.each([
   [['undo'], "missing required argument 'operation': its name, as `list` shows it; its UID, if several had that name"],
   [['status', '--watch', '-o', 'json'], "option '-o, --output <format>' cannot be used with option '-w, --watch'"],
   [
-    ['report', '-o', 'yaml'],
-    "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv.",
+    ['report', '-o', 'csv'],
+    "option '-o, --output <format>' argument 'csv' is invalid. Allowed choices are json, yaml.",
   ],
   [['abort', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
   [['status', ''], 'which operation? "" is not the name of one'],

@@ -121,15 +121,7 @@ describe('a whole update', () => {
     expect(await machineTypes('pause', lastPart(id))).toMatchObject({ code: 1, stderr: over });
   });
 
-  test('is reported for a spreadsheet and a program', async () => {
-    const rows = ['db-1', 'db-2'].map((name) => `${typedVms.namespace},${name},${OLD},q35,${OLD},Done,`);
-    const csv = [
-      'namespace,name,from,to,VMI type before,state,message',
-      ...rows,
-      `${typedVms.namespace},off,${OLD},q35,,Done,`,
-      '',
-    ].join('\n');
-    expect(await machineTypes('report', id, '-o', 'csv')).toMatchObject({ code: 0, stderr: '', stdout: csv });
+  test('is reported for a program', async () => {
     const row = {
       namespace: typedVms.namespace,
       name: 'db-1',
@@ -595,10 +587,10 @@ test('a change whose operation is deleted is reported, and undone, by its record
   const { name } = done.operation.key;
   await done.operation.delete();
   const inNamespace = ['-n', typedVms.namespace];
-  expect(await machineTypes('report', name, '-o', 'csv', ...inNamespace)).toMatchObject({
+  expect(await machineTypes('report', name, ...inNamespace)).toMatchObject({
     code: 0,
     stderr: `${name} is deleted: what failed or was skipped is not known\n`,
-    stdout: matching(new RegExp(`\n${typedVms.namespace},off,${OLD},q35,,Done,\n$`)),
+    stdout: matching(new RegExp(`\n${typedVms.namespace} +off +${OLD} +q35 +<none> +Done +<none>\n$`)),
   });
   expect(await machineTypes('report', '00000000', ...inNamespace)).toMatchObject({
     code: 1,

@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  csvOf,
-  reportOf,
-  type ReportedVm,
-  type ReportInput,
-  type ReportRow,
-} from '../../../clients/machine-types/report.ts';
+import { reportOf, type ReportedVm, type ReportInput, type ReportRow } from '../../../clients/machine-types/report.ts';
 import type { TransitionRecord } from '../../../decisions/views/annotations/transition-record.ts';
 
 const [OLD, NEW] = ['pc-q35-rhel8.2.0', 'pc-q35-rhel9.2.0'];
@@ -198,23 +192,4 @@ describe('the report of a transition', () => {
       ['pool.drover.dev/web', null, null, 'Failed', 'no right'],
     ]);
   });
-});
-
-test('a report in CSV has quotes only where they are needed', () => {
-  const row: ReportRow = {
-    namespace: 'shop',
-    name: 'db',
-    from: OLD,
-    to: null,
-    vmiTypeBefore: null,
-    state: 'Failed',
-    message: 'it said "no", twice',
-  };
-  expect(csvOf([row, { ...row, message: null, to: NEW }])).toBe(
-    [
-      'namespace,name,from,to,VMI type before,state,message',
-      `shop,db,${OLD},,,Failed,"it said ""no"", twice"`,
-      `shop,db,${OLD},${NEW},,Failed,`,
-    ].join('\n'),
-  );
 });

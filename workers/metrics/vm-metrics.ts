@@ -1,12 +1,9 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { ownerName } from '../../activities/owners/owner-key.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 import { StatusGauges } from './status-gauges.ts';
-
-/** Buckets for the times of a VMI; KubeVirt reports these in whole seconds. */
-const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
 
 interface PoolLabels {
   namespace: string;
@@ -31,16 +28,11 @@ interface VmiChange {
   after: VmiView | undefined;
 }
 
-/**
- * Starts and stops of the VMs of pools, and how long their VMIs take from phase to phase. Of that, each pool has few
- * series, however many VMs: phases and buckets are of all pools together.
- */
+/** Starts and stops of the VMs of pools, and how long starts took. Of single phases, KubeVirt has metrics. */
 export class VmMetrics {
   readonly #starts: Counter<'namespace' | 'pool'>;
   readonly #stops: Counter<'namespace' | 'pool'>;
   readonly #startSeconds: Counter<'namespace' | 'pool'>;
-  readonly #transitions: Histogram<'last_phase' | 'phase'>;
-  readonly #sinceCreation: Histogram<'phase'>;
   /** The pools that have series. */
   readonly #reported = new Map<string, PoolLabels>();
   /** The pools of running VMIs, by the VMI's UID: the VM may be deleted before its VMI. */
@@ -67,34 +59,17 @@ export class VmMetrics {
       labelNames,
       registers,
     });
-    this.#transitions = new Histogram({
-      name: 'drover_vmi_phase_transition_seconds',
-      help: 'How long VMIs of pools took from one phase to the next.',
-      labelNames: ['last_phase', 'phase'],
-      buckets: SECONDS,
-      registers,
-    });
-    this.#sinceCreation = new Histogram({
-      name: 'drover_vmi_phase_transition_from_creation_seconds',
-      help: 'How long VMIs of pools took from their creation to a phase.',
-      labelNames: ['phase'],
-      buckets: SECONDS,
-      registers,
-    });
   }
 
   /** `shouldReport`: false for what existed before this worker watched, and while another one does. */
   change({ before, after }: VmiChange, poolOf: (vmi: VmiView) => PoolLabels | null, shouldReport: boolean): void {
     if (before !== undefined && before.uid !== after?.uid) this.#stopped(before, shouldReport);
-    if (after === undefined) return;
-    const last = before?.uid === after.uid ? before : undefined;
-    if (last?.phase === after.phase) return;
+    if (after === undefined || (before?.uid === after.uid && before.phase === after.phase)) return;
     const pool = this.#running.get(after.uid) ?? poolOf(after);
     if (pool === null) return;
-    if (shouldReport) this.#time(pool, last, after);
     if (after.phase === 'Running' && !this.#running.has(after.uid)) {
       this.#running.set(after.uid, pool);
-      if (shouldReport) this.#count(this.#starts, pool);
+      if (shouldReport) this.#started(pool, after);
     }
     if (isFinal(after)) this.#stopped(after, shouldReport);
   }
@@ -119,14 +94,8 @@ export class VmMetrics {
     if (this.#running.delete(uid) && shouldReport) this.#count(this.#stops, pool!);
   }
 
-  #time(pool: PoolLabels, last: VmiView | undefined, { phase, phaseSince, createdAt }: VmiView): void {
-    if (phaseSince === null || phase === '') return;
-    const took = seconds(createdAt, phaseSince);
-    this.#sinceCreation.observe({ phase }, took);
-    if (phase === 'Running') this.#count(this.#startSeconds, pool, took);
-    if (last !== undefined && last.phase !== '')
-      this.#transitions.observe({ last_phase: last.phase, phase }, seconds(last.phaseSince ?? createdAt, phaseSince));
+  #started(pool: PoolLabels, { phaseSince, createdAt }: VmiView): void {
+    this.#count(this.#starts, pool);
+    if (phaseSince !== null) this.#count(this.#startSeconds, pool, Math.max(0, phaseSince - createdAt) / 1000);
   }
 }
-
-const seconds = (from: number, to: number): number => Math.max(0, to - from) / 1000;

@@ -27,10 +27,10 @@ type StoredKubeVirtPool = Stored<KubeVirtPool>;
 const isConfirmed = (pool: StoredKubeVirtPool | undefined): boolean =>
   pool?.status?.conditions?.some(({ type, status }) => type === PAUSED && status === 'True') ?? false;
 
-/** Refuses a takeover or a release as it is now. */
+/** The error that ends a takeover or a release: the KubeVirt pool, or the cluster, does not allow it now. */
 export const refusal = (message: string): ActRefused => new ActRefused('FailedDependency', message);
 
-/** The KubeVirt pool that has the name of a drover pool. */
+/** The KubeVirt pool of the same name as a drover pool. */
 export class KubeVirtPoolOf {
   readonly resource: Resource;
   readonly #client: KubeClient;
@@ -80,7 +80,7 @@ export class KubeVirtPoolOf {
     });
   }
 
-  /** Waits until virt-controller says that it has seen the pause, and heals no VM of the pool. */
+  /** Waits until virt-controller reports the pause, after which it no longer heals VMs of the pool. */
   async untilPaused(): Promise<void> {
     if (isConfirmed(await this.get())) await this.#resetConfirmation();
     await this.#until(
@@ -89,7 +89,10 @@ export class KubeVirtPoolOf {
     );
   }
 
-  /** What virt-controller said before may be of a pool that was paused, and healed. It looks, and says so again. */
+  /**
+   * Removes the condition: it may be of an earlier pause, which did not stop healing. virt-controller adds it again
+   * once it has seen this one.
+   */
   async #resetConfirmation(): Promise<void> {
     try {
       await retryOnConflict(async () => {
@@ -101,12 +104,12 @@ export class KubeVirtPoolOf {
         );
       });
     } catch (error) {
-      // Without the right to do that, what was said counts.
+      // Without the right to patch the status, the condition counts as it is.
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
     }
   }
 
-  /** Gives the pool back what it had before, if it was paused for this request, and unless it `staysPaused`. */
+  /** Restores what the pool had before it was paused for this request, unless it `staysPaused`. */
   resume(request: string, staysPaused: (pool: StoredKubeVirtPool) => Promise<boolean>): Promise<void> {
     return retryOnConflict(async () => {
       const pool = await this.get();
@@ -115,7 +118,7 @@ export class KubeVirtPoolOf {
     });
   }
 
-  /** Deletes the pool in this version, and leaves what it owns. */
+  /** Deletes this version of the pool, and keeps the objects that it owns. */
   async delete({ metadata: { uid, resourceVersion } }: StoredKubeVirtPool, lastCheck: LastCheck): Promise<void> {
     const options = { uid, resourceVersion, propagationPolicy: 'Orphan', lastCheck } as const;
     await ignoreNotFound(this.#client.delete(this.resource, this.#key, options));

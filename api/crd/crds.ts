@@ -159,7 +159,7 @@ const scheduleCrd = (): CustomResourceDefinition =>
     resource: VirtualMachineOperationSchedules,
     what: 'schedule',
     shortNames: ['vmopschedule', 'vmopschedules'],
-    description: 'An operation on VMs that is made again and again, at the times of a cron.',
+    description: 'An operation on VMs that is created repeatedly, on a cron schedule.',
     schema: VirtualMachineOperationSchedule,
     columns: [
       column('Action', '.spec.operationTemplate.spec.action', 'What is done to the VMs.'),

@@ -46,7 +46,7 @@ export type ScheduleSpec = z.infer<typeof ScheduleSpec>;
 export const ScheduleStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   effectiveSince: time(
-    'When it was made, or last changed or resumed. Earlier times are not made up for.',
+    'When it was made, or last changed or resumed. Earlier times are not caught up.',
   ).exactOptional(),
   lastScheduleTime: time('The last time for which an operation was made.').exactOptional(),
   lastSuccessfulTime: time('When an operation of it last ended as Complete.').exactOptional(),

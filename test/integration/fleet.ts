@@ -116,9 +116,13 @@ export class TestFleet {
   /** Sets up the servers, and sees to it that this many workers run. */
   async begin(workers: number): Promise<void> {
     if (workers === 0) await this.#endAll();
+    await this.setUp();
+    while (this.#workers.size < workers) await this.startWorker();
+  }
+
+  async setUp(): Promise<void> {
     const kube = this.stack instanceof GivenStack ? this.stack.kube.plain : this.kube;
     await setup({ kube, temporal: this.temporal, cluster: 'default', say: () => {} });
-    while (this.#workers.size < workers) await this.startWorker();
   }
 
   /** Leaves to the next file what it would start itself: servers without objects and workflows, and a worker if any. */

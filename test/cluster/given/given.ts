@@ -8,6 +8,7 @@ export type Need =
   | 'machine types on nodes'
   /** VMIs can migrate between nodes. */
   | 'live migration'
+  | 'three nodes that take VMs'
   /** KubeVirt migrates VMIs by itself, to change sockets and memory of those that run. */
   | 'live updates'
   /** Nothing moves VMIs off pods of an earlier KubeVirt by itself. */

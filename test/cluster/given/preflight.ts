@@ -61,9 +61,11 @@ async function lacksOf(kube: KubeClient, { spec }: KubeVirt): Promise<Need[]> {
   const lacks: Need[] = [];
   const nodes = (await kube.list<Node>(Nodes)).items;
   if (nodes.every((node) => nodeView(node).machineTypes.length === 0)) lacks.push('machine types on nodes');
-  const migrates = nodes.filter(({ metadata }) => metadata.labels?.[SCHEDULABLE] === 'true').length > 1;
+  const schedulable = nodes.filter(({ metadata }) => metadata.labels?.[SCHEDULABLE] === 'true').length;
+  const migrates = schedulable > 1;
   const updates = spec?.workloadUpdateStrategy?.workloadUpdateMethods?.includes('LiveMigrate') === true;
   if (!migrates) lacks.push('live migration');
+  if (schedulable < 3) lacks.push('three nodes that take VMs');
   if (!migrates || !updates) lacks.push('live updates');
   if (updates) lacks.push('VMIs that stay in outdated pods');
   if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');

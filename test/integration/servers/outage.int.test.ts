@@ -5,7 +5,6 @@ import { beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
 import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { NODE_LABEL } from '../../../clients/drain/read.ts';
-import { setup } from '../../../clients/setup/setup.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/workflow-signals.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
@@ -222,7 +221,7 @@ test("a pause holds, and all VMs stay, when Temporal's database is restored to b
   for (const file of database()) rmSync(file);
   await stack.restart('temporal');
   await endsByItself();
-  await setup({ kube: fleet().kube, temporal: fleet().temporal, cluster: 'default', say: () => {} });
+  await fleet().setUp();
   worker = await startWorker();
   await grown(namespace, 4);
   await isPaused();

@@ -58,6 +58,7 @@ export class TestDrain {
 
   /** Cordons the node and evicts what runs there, as `kubectl drain` does; undone when the test has finished. */
   async drain(node: string): Promise<void> {
+    needs('live migration');
     const { kube } = this.#fleet;
     if (givenCluster() !== undefined) {
       await this.cordon(node);
@@ -117,6 +118,8 @@ export class TestDrain {
 
   /** Cordons the node that the VMI is on and evicts the pod from it, as `kubectl drain` does with all pods. */
   async evict(vm: string): Promise<void> {
+    // A VM that no other node takes is not restarted for a drain.
+    needs('live migration');
     await this.cordon(await this.nodeOf(vm));
     if (givenCluster() !== undefined) return this.#evictPod(vm);
     await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.nodeOf(vm) });

@@ -78,9 +78,13 @@ async function definitionsIn(kube: KubeClient): Promise<string | null> {
   return crd === undefined ? null : (crd.metadata.annotations?.[RELEASE_ANNOTATION] ?? 'unreleased');
 }
 
+/** Null if KubeVirt is not installed. Throws if its operator has not reported a version. */
 export async function kubevirtIn(kube: KubeClient): Promise<string | null> {
-  const { items } = await kube.list<KubeVirt>(KubeVirts, call());
-  return items[0]?.status?.observedKubeVirtVersion ?? null;
+  const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts, call())).items;
+  if (kubevirt === undefined) return null;
+  const version = kubevirt.status?.observedKubeVirtVersion;
+  if (version === undefined) throw new Error('KubeVirt has not reported it');
+  return version;
 }
 
 /** Throws if the API server does not answer. */

@@ -1,12 +1,11 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
 import { CLAIM_MS } from '../../../decisions/disruption-budget/claims.ts';
-import { failuresOfThisWay } from '../../../decisions/rollout/state/state.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import { Pools, ownerKindOf } from '../../cli/kinds.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { SeenVm } from '../../view/vm-state.ts';
-import { waitOf, type Cycle, type VmWait } from '../../view/vm-wait.ts';
+import { waitOf, type VmWait } from '../../view/vm-wait.ts';
 import type { Budget, BudgetUse, Need, OwnerCard, Revision, VmCell } from '../contract/fleet.ts';
 import { claimIsFor } from '../view/claim-is-for.ts';
 import { UNSEEN_MS } from '../view/need.ts';
@@ -24,30 +23,22 @@ export interface Seat extends SeenVm {
 
 const USES_SHOWN = 50;
 
-/** What a pool says of one of its VMs. */
-export interface PoolFlags {
-  /** Its replacement; null if it is not replaced. */
-  cycle: Cycle | null;
-  /** When it failed in the rollout, in milliseconds since the epoch; null if that does not count it as failed. */
-  failedAt: number | null;
-  isClaimed: boolean;
-}
-
-/** A card, and the members that it shows. */
+/** A card, and what is kept to change one square of it without a look at the others. */
 export class Card {
   readonly id: string;
   readonly kind: VmOwnerKind | null;
   readonly namespace: string;
   readonly name: string;
-  /** By the names of the members. */
-  readonly seats = new Map<string, Seat>();
+  /** Undefined for VMs of no owner. */
+  owner: Stored<Owner> | undefined;
   readonly cells = new Map<string, VmCell>();
+  readonly #seats = new Map<string, Seat>();
+  /** The revisions of the owner's template; and with those that members have beside. */
+  #own: Revision[] = [];
+  #revisions: Revision[] = [];
   needs: Need[] = [];
   /** Since when no worker has looked at what is asked of it, in milliseconds since the epoch; null if one has. */
   unseenSince: number | null = null;
-  #owner: Stored<Owner> | undefined;
-  #flags: ReadonlyMap<string, PoolFlags> = new Map();
-  #revisions: Revision[] = [];
 
   constructor(kind: VmOwnerKind | null, namespace: string, name: string) {
     this.kind = kind;
@@ -57,42 +48,33 @@ export class Card {
     this.id = alias === undefined ? `none/${namespace}` : `${alias}/${namespace}/${name}`;
   }
 
-  /** Undefined for VMs of no owner. */
-  get owner(): Stored<Owner> | undefined {
-    return this.#owner;
-  }
-
-  set owner(owner: Stored<Owner> | undefined) {
-    this.#owner = owner;
-    this.#flags = flagsOf(this.pool);
-  }
-
   get pool(): Stored<Pool> | null {
     return this.owner !== undefined && this.kind === Pools.resource.kind ? this.owner : null;
   }
 
-  /** Undefined if the owner says nothing of the member. */
-  flagsOf(member: string): PoolFlags | undefined {
-    return this.#flags.get(member);
+  /** Takes over the revisions of the owner. Returns whether members need new indexes. */
+  setRevisions(own: Revision[]): boolean {
+    const isSame = own.map(({ hash }) => hash).join() === this.#own.map(({ hash }) => hash).join();
+    this.#own = own;
+    this.#revisions = isSame ? [...own, ...this.#revisions.slice(own.length)] : [...own];
+    return !isSame;
   }
 
-  /** Gives each member its square. Returns those that have changed, by name; null for those that are gone. */
-  redraw(own: readonly Revision[]): Map<string, VmCell | null> {
-    const changed = new Map<string, VmCell | null>();
-    this.#revisions = [...own];
-    for (const { name, state, revision, role } of this.seats.values()) {
-      const index = this.#indexOf(revision);
-      const cell: VmCell = role === undefined ? [name, state, index] : [name, state, index, role];
-      if (isSame(cell, this.cells.get(name))) continue;
-      this.cells.set(name, cell);
-      changed.set(name, cell);
-    }
-    for (const name of this.cells.keys()) {
-      if (this.seats.has(name)) continue;
-      this.cells.delete(name);
-      changed.set(name, null);
-    }
-    return changed;
+  /** Returns the cell; undefined if it has not changed. */
+  seat(seat: Seat): VmCell | undefined {
+    const before = this.cells.get(seat.name);
+    this.#seats.set(seat.name, seat);
+    const revision = this.#indexOf(seat.revision);
+    const cell: VmCell =
+      seat.role === undefined ? [seat.name, seat.state, revision] : [seat.name, seat.state, revision, seat.role];
+    if (before?.join() === cell.join()) return undefined;
+    this.cells.set(seat.name, cell);
+    return cell;
+  }
+
+  remove(name: string): void {
+    this.#seats.delete(name);
+    this.cells.delete(name);
   }
 
   #indexOf(hash: string | null): number {
@@ -107,7 +89,7 @@ export class Card {
     const counts: OwnerCard['counts'] = {};
     const down = new Set<string>();
     const all = { current: 0, ready: 0, stopped: 0 };
-    for (const { name, role, state, isReady, isDown } of this.seats.values()) {
+    for (const { name, role, state, isReady, isDown } of this.#seats.values()) {
       counts[state] = (counts[state] ?? 0) + 1;
       if (role !== undefined) continue;
       if (state !== 'T') all.current++;
@@ -141,9 +123,9 @@ export class Card {
   /** Members that wait, and members that healing has deleted and has yet to make again. */
   #waiting(): WaitingVm[] {
     const waits: WaitingVm[] = [];
-    for (const { name: vm, state, wait } of this.seats.values()) if (wait !== null) waits.push({ vm, state, ...wait });
+    for (const { name: vm, state, wait } of this.#seats.values()) if (wait !== null) waits.push({ vm, state, ...wait });
     const cycles = this.pool?.status?.healing?.cycles ?? [];
-    const gone = cycles.filter(({ vm }) => !this.seats.has(vm));
+    const gone = cycles.filter(({ vm }) => !this.#seats.has(vm));
     return [
       ...waits,
       ...gone.flatMap((cycle): WaitingVm[] => {
@@ -186,28 +168,11 @@ export class Card {
         return {
           vm,
           what: claim === undefined ? 'it is not ready' : claimIsFor(claim),
-          since: claim?.at ?? this.seats.get(vm)?.downSince ?? null,
+          since: claim?.at ?? this.#seats.get(vm)?.downSince ?? null,
           until: claim === undefined || down.has(vm) ? null : new Date(Date.parse(claim.at) + CLAIM_MS).toISOString(),
         };
       }),
       useCount: names.length,
     };
   }
-}
-
-const isSame = (one: VmCell, other: VmCell | undefined): boolean =>
-  other !== undefined && one.every((part, index) => part === other[index]) && one.length === other.length;
-
-function flagsOf(pool: Stored<Pool> | null): Map<string, PoolFlags> {
-  const { healing, rollout, disruptedVMs = [] } = pool?.status ?? {};
-  const cycles = new Map((healing?.cycles ?? []).map((cycle) => [cycle.vm, cycle]));
-  const claimed = new Set(disruptedVMs.map(({ vm }) => vm));
-  const failures = rollout === undefined || rollout.completedAt !== undefined ? [] : failuresOfThisWay(rollout);
-  const failed = new Map(failures.map(({ vm, at }) => [vm, Date.parse(at)]));
-  const flagsOfVm = (vm: string): PoolFlags => ({
-    cycle: cycles.get(vm) ?? null,
-    failedAt: failed.get(vm) ?? null,
-    isClaimed: claimed.has(vm),
-  });
-  return new Map([...cycles.keys(), ...claimed, ...failed.keys()].map((vm) => [vm, flagsOfVm(vm)]));
 }

@@ -5,27 +5,32 @@ import type { MigrationInFlight } from '../../../decisions/views/migration.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { seenVm, seenVmi } from '../../view/vm-state.ts';
-import type { PoolFlags, Seat } from './card.ts';
+import type { Cycle } from '../../view/vm-wait.ts';
+import type { Seat } from './card.ts';
 
 /** A migration that has not ended, or null: then it is only known to have been there. */
 export type SeenMigration = MigrationInFlight | null;
 
 export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): SeenMigration => inFlightView(object);
 
-const SEATS = { Surge: 1, Standby: 2 } as const;
-const NO_FLAGS: PoolFlags = { cycle: null, failedAt: null, isClaimed: false };
-
-interface Seated {
-  owner: string;
-  namespace: string;
-  seat: Seat;
+/** What pools say of their VMs, by the VM's key. */
+export interface PoolFlags {
+  /** Its replacement; null if it is not replaced. */
+  cycle: Cycle | null;
+  /** When it failed in the rollout, in milliseconds since the epoch; null if that does not count it as failed. */
+  failedAt: number | null;
+  isClaimed: boolean;
 }
+
+const SEATS = { Surge: 1, Standby: 2 } as const;
+export const NO_FLAGS: PoolFlags = { cycle: null, failedAt: null, isClaimed: false };
 
 /** VMs, VMIs and migrations as they are watched, by `namespace/name`; and which of them have changed. */
 export class Members {
   readonly #vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
   readonly #migrations = new Map<string, Map<string, MigrationInFlight>>();
+  readonly #flags = new Map<string, PoolFlags>();
   /** Members that are to be looked at again. */
   readonly dirty = new Set<string>();
   /** Nodes that do not answer: what their VMIs say of themselves is from before. */
@@ -82,9 +87,9 @@ export class Members {
     return vmi !== undefined && this.isNodeLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
   }
 
-  /** Has all members be looked at again. */
-  touch(): void {
-    for (const key of [...this.#vms.keys(), ...this.vmis.keys()]) this.dirty.add(key);
+  setFlags(key: string, flags: PoolFlags): void {
+    set(this.#flags, key, flags === NO_FLAGS ? undefined : flags);
+    this.dirty.add(key);
   }
 
   isMigrating(key: string): boolean {
@@ -95,13 +100,11 @@ export class Members {
     return this.#migrations.get(key)?.values().next().value;
   }
 
-  /**
-   * The key of the owner, and the seat; null if the member does not exist. `flagsOf`: what the owner says of a member.
-   */
-  seatOf(key: string, flagsOf: (owner: string, member: string) => PoolFlags | undefined): Seated | null {
+  /** The key of the owner, and the seat; null if the member does not exist. */
+  seatOf(key: string): { owner: string; namespace: string; seat: Seat } | null {
     const vm = this.#vms.get(key);
     const vmi = this.#vmiOf(key);
-    if (vm !== undefined) return this.#vmSeat(key, vm, vmi, flagsOf);
+    if (vm !== undefined) return this.#vmSeat(key, vm, vmi);
     const owner = vmi?.standalone?.owner;
     if (vmi === undefined || owner?.kind !== 'VirtualMachineInstanceReplicaSet') return null;
     const { namespace, name } = vmi;
@@ -110,12 +113,11 @@ export class Members {
     return { owner: ownerKey(owner.kind, namespace, owner.uid), namespace, seat };
   }
 
-  #vmSeat(key: string, vm: VmView, found: VmiView | undefined, flagsOf: Parameters<Members['seatOf']>[1]): Seated {
-    const { namespace, name, roleLabel } = vm;
-    const owner = vm.owner === null ? `none/${namespace}` : ownerKey(vm.owner.kind, namespace, vm.owner.uid);
+  #vmSeat(key: string, vm: VmView, found: VmiView | undefined): { owner: string; namespace: string; seat: Seat } {
+    const { namespace, name, owner, roleLabel } = vm;
     const isUnseen = this.#unseenVmis.has('*') || this.#unseenVmis.has(namespace);
     const vmi = found?.vmUid === vm.uid ? found : undefined;
-    const { cycle, failedAt, isClaimed } = flagsOf(owner, name) ?? NO_FLAGS;
+    const { cycle, failedAt, isClaimed } = this.#flags.get(key) ?? NO_FLAGS;
     // A later VM of the same name has not failed.
     const hasFailed = failedAt !== null && vm.createdAt <= failedAt;
     const seat: Seat = {
@@ -125,7 +127,11 @@ export class Members {
       role: roleLabel === null ? undefined : SEATS[roleLabel],
       downSince: timeOf(vm.notReadySince),
     };
-    return { owner, namespace, seat };
+    return {
+      owner: owner === null ? `none/${namespace}` : ownerKey(owner.kind, namespace, owner.uid),
+      namespace,
+      seat,
+    };
   }
 }
 

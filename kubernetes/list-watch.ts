@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeObject, Stored } from '../api/objects.ts';
+import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import type { Resource } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
 import { isGone, KubeError } from './errors.ts';
+import { scopeOf, type Part } from './lib/parts.ts';
 import { RefusedKind, type Missing } from './lib/refused-kind.ts';
+import { SharedLists } from './lib/shared-lists.ts';
 import { VersionedStore, type VersionedStoreOptions } from './versioned-store.ts';
 
 export interface ListWatchOptions<T extends KubeObject, V> extends VersionedStoreOptions<T, V> {
@@ -81,8 +83,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
   #running: Promise<void> | undefined;
-  #current: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #lists = new SharedLists();
 
   constructor(options: ListWatchOptions<T, V>) {
     super(options);
@@ -111,27 +112,23 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     return isBroken ? performance.now() - this.#brokenAt! : 0;
   }
 
-  /** Lists now, whatever the watch has reported: for readers that cannot wait for the watch to catch up. */
-  relist(): Promise<void> {
-    // A list in flight may be older than what the caller has seen; all who ask meanwhile share the next one.
-    this.#next ??= this.#current.then(() => {
-      this.#next = undefined;
-      const list = this.#list();
-      this.#current = list.catch(() => {});
-      return list;
-    });
-    return this.#next;
+  /**
+   * Lists all or a part now, for readers that cannot wait for the watch to catch up. A part needs the rest to be known.
+   */
+  relist(part?: Part): Promise<void> {
+    const isAll = part === undefined || !this.synced || this.#options.namespace !== undefined;
+    return this.#lists.ask(isAll ? '' : scopeOf(part), () => (isAll ? this.#list() : this.#listPart(part)));
   }
 
   /**
    * Makes sure that what is read next is not older than `version`: waits this long for the watch, and then lists. A
    * version that the API server does not have is from before a restore, and is asked for in vain only once.
    */
-  async catchUp(version: bigint, timeoutMs: number): Promise<void> {
+  async catchUp(version: bigint, timeoutMs: number, part?: Part): Promise<void> {
     if (this.#missing !== null || (this.synced && this.#lostVersions.has(version))) return;
-    if (await this.reached(version, timeoutMs)) return;
-    await this.relist();
-    if (this.version >= version) return;
+    if (await this.reached(version, timeoutMs, part)) return;
+    await this.relist(part);
+    if (this.hasReached(version, part)) return;
     if (this.#lostVersions.size >= MOST_LOST_VERSIONS) this.#lostVersions.clear();
     this.#lostVersions.add(version);
   }
@@ -140,8 +137,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
    * The same for a version of another collection: perhaps nothing has changed here since then, so that no event will
    * show it. This waits for one no longer than a list would take.
    */
-  catchUpWithOther(version: bigint, timeoutMs: number): Promise<void> {
-    return this.catchUp(version, Math.min(Math.max(this.#listMs, LEAST_WAIT_MS), timeoutMs));
+  catchUpWithOther(version: bigint, timeoutMs: number, part?: Part): Promise<void> {
+    return this.catchUp(version, Math.min(Math.max(this.#listMs, LEAST_WAIT_MS), timeoutMs), part);
   }
 
   /** Begins anew, because the API server was restored: nothing counts as known until all has been listed again. */
@@ -211,14 +208,24 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
 
   async #list(): Promise<void> {
     const began = performance.now();
-    const { client, resource, namespace, labelSelector, metadataOnly = false, onMissed } = this.#options;
-    const pages = client.pages<T>(resource, { namespace, labelSelector, metadataOnly, signal: this.#stop.signal });
-    const missed = await this.applyList(pages, () => this.#stopWatching());
+    const missed = await this.applyList(this.#pages(), () => this.#stopWatching());
     this.#listMs = performance.now() - began;
-    if (missed > 0) onMissed?.(missed);
+    if (missed > 0) this.#options.onMissed?.(missed);
     this.#refused.listed();
     this.#setMissing(null);
     this.#firstList.resolve();
+  }
+
+  async #listPart(part: Part): Promise<void> {
+    await this.applyList(this.#pages(part), () => this.#stopWatching(), part);
+    // The API server was restored: the rest is in doubt as well.
+    if (!this.synced) await this.relist();
+  }
+
+  #pages(part?: Part): AsyncIterable<KubeList<T>> {
+    const { client, resource, namespace = part?.namespace, labelSelector, metadataOnly = false } = this.#options;
+    const common = { namespace, labelSelector, metadataOnly, signal: this.#stop.signal };
+    return client.pages<T>(resource, part?.name ? { ...common, fieldSelector: `metadata.name=${part.name}` } : common);
   }
 
   #isMissing(error: unknown): boolean {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import type { WatchEvent } from './client.ts';
+import { ListedParts, scopeOf, type Part } from './lib/parts.ts';
 
 export interface VersionedStoreOptions<T extends KubeObject, V> {
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
@@ -31,11 +32,16 @@ interface Entry<V> {
 export class VersionedStore<T extends KubeObject, V> {
   readonly #options: VersionedStoreOptions<T, V>;
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #waiting = new Set<{ version: bigint; resolve: () => void }>();
+  readonly #waiting = new Set<{ version: bigint; part: Part | undefined; resolve: () => void }>();
   /** Deletions that the watch reported while a list was in flight: the list may be older than they are. */
   readonly #tombstones = new Map<string, bigint>();
   #listing = 0;
   #version = 0n;
+  /** The newest version of anything that a list or an event has changed here. */
+  #changedAt = 0n;
+  /** The versions at which all and, by their scopes, parts were listed: events up to then are known. */
+  #listedAt = 0n;
+  readonly #parts = new ListedParts();
   #synced = false;
   /** How often what is known was distrusted. */
   #restores = 0;
@@ -54,9 +60,18 @@ export class VersionedStore<T extends KubeObject, V> {
     return this.#version;
   }
 
-  /** Reports whether the store has everything as of this version, or newer. */
-  hasReached(version: bigint): boolean {
-    return this.#synced && this.#version >= version;
+  /**
+   * What another copy must have reached to know as much of a namespace, or of all: parts may be known at a newer
+   * version than the rest.
+   */
+  newestIn(namespace?: string): bigint {
+    const newest = [this.#version, this.#changedAt, this.#parts.newestIn(namespace)];
+    return newest.reduce((a, b) => (a > b ? a : b));
+  }
+
+  /** Reports whether the store has everything, or all of a part, as of this version, or newer. */
+  hasReached(version: bigint, part?: Part): boolean {
+    return this.#synced && (this.#version >= version || (part !== undefined && this.#parts.at(part) >= version));
   }
 
   /** `key` is `namespace/name`, or the name alone for objects without a namespace. */
@@ -86,11 +101,11 @@ export class VersionedStore<T extends KubeObject, V> {
     this.#options.onChange?.(key, entry.view, after);
   }
 
-  /** Resolves to true once the store has reached `version`; to false if `timeoutMs` passes first. */
-  async reached(version: bigint, timeoutMs: number): Promise<boolean> {
-    if (this.hasReached(version)) return true;
+  /** Resolves to true once the store, or the part, has reached `version`; to false if `timeoutMs` passes first. */
+  async reached(version: bigint, timeoutMs: number, part?: Part): Promise<boolean> {
+    if (this.hasReached(version, part)) return true;
     const arrived = Promise.withResolvers<void>();
-    const waiter = { version, resolve: arrived.resolve };
+    const waiter = { version, part, resolve: arrived.resolve };
     this.#waiting.add(waiter);
     const timeout = new AbortController();
     try {
@@ -105,19 +120,20 @@ export class VersionedStore<T extends KubeObject, V> {
   }
 
   /**
-   * Takes over a list, page by page. Returns the number of changes that no event had reported; 0 for the first list.
-   * `onRestored` is called if the list is older than the store: nothing that was known counts then.
+   * Takes over a list of all or of a part, page by page. Returns the number of changes that no event had reported; 0
+   * for the first list, and for a part. `onRestored` is called if the list is older than the store: nothing that was
+   * known counts then.
    */
-  protected async applyList(pages: AsyncIterable<KubeList<T>>, onRestored: () => void): Promise<number> {
+  protected async applyList(pages: AsyncIterable<KubeList<T>>, onRestored: () => void, part?: Part): Promise<number> {
     this.#listing++;
     try {
-      return await this.#applyPages(pages, onRestored);
+      return await this.#applyPages(pages, onRestored, part);
     } finally {
       if (--this.#listing === 0) this.#tombstones.clear();
     }
   }
 
-  async #applyPages(pages: AsyncIterable<KubeList<T>>, onRestored: () => void): Promise<number> {
+  async #applyPages(pages: AsyncIterable<KubeList<T>>, onRestored: () => void, part?: Part): Promise<number> {
     // Asked before the request is sent: events that come before its answer may be newer than that.
     const reached = this.#version;
     let restores = this.#restores;
@@ -145,14 +161,38 @@ export class VersionedStore<T extends KubeObject, V> {
     }
     if (version === undefined) throw new TypeError('a list has no page');
     if (restores !== this.#restores) throw new Error('the API server was restored during a list');
-    for (const [key, entry] of this.#entries) {
+    for (const key of this.#keysIn(part)) {
       // An entry newer than the list was added by the watch while the list was in flight.
-      if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
+      if (present.has(key) || this.#entries.get(key)!.version > version) continue;
+      if (version > this.#changedAt) this.#changedAt = version;
+      if (this.#remove(key)) changes++;
+    }
+    if (part !== undefined) {
+      this.#parts.listed(part, version, this.#version);
+      this.#wake();
+      // The watch reports them still.
+      return 0;
     }
     const missed = this.#synced ? changes : 0;
     this.#synced = true;
+    this.#listedAt = version;
     this.#advance(version);
     return missed;
+  }
+
+  *#keysIn(part: Part | undefined): Generator<string> {
+    if (part === undefined) return yield* this.#entries.keys();
+    const scope = scopeOf(part);
+    if (part.name !== undefined) {
+      if (this.#entries.has(scope)) yield scope;
+    } else for (const key of this.#entries.keys()) if (key.startsWith(`${scope}/`)) yield key;
+  }
+
+  /** The version up to which lists have told of an object: an earlier event of one that they lack is old. */
+  #toldAt(key: string): bigint {
+    const [namespace = '', name] = key.split('/');
+    const at = name === undefined ? NO_VERSION : this.#parts.at({ namespace, name });
+    return at > this.#listedAt ? at : this.#listedAt;
   }
 
   protected applyEvent({ type, object }: Exclude<WatchEvent<T>, { type: 'ERROR' }>): void {
@@ -163,7 +203,7 @@ export class VersionedStore<T extends KubeObject, V> {
     if (type === 'DELETED') this.#remove(namespacedName(object), version);
     else if (type !== 'BOOKMARK') {
       const key = namespacedName(object);
-      if (version > (this.#entries.get(key)?.version ?? NO_VERSION)) this.#put(key, object);
+      if (version > (this.#entries.get(key)?.version ?? this.#toldAt(key))) this.#put(key, object);
     }
     this.#advance(version);
   }
@@ -176,6 +216,9 @@ export class VersionedStore<T extends KubeObject, V> {
     this.#restores++;
     this.#synced = false;
     this.#version = 0n;
+    this.#changedAt = 0n;
+    this.#listedAt = 0n;
+    this.#parts.clear();
     this.#tombstones.clear();
     for (const entry of this.#entries.values()) entry.version = NO_VERSION;
   }
@@ -211,6 +254,7 @@ export class VersionedStore<T extends KubeObject, V> {
       return false;
     }
     this.#entries.set(key, { view, version });
+    if (version > this.#changedAt) this.#changedAt = version;
     this.#options.onChange?.(key, before?.view, view);
     return true;
   }
@@ -226,8 +270,11 @@ export class VersionedStore<T extends KubeObject, V> {
 
   #advance(version: bigint): void {
     if (version > this.#version) this.#version = version;
-    if (!this.#synced) return;
-    for (const waiter of this.#waiting) if (this.#version >= waiter.version) waiter.resolve();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const { version, part, resolve } of this.#waiting) if (this.hasReached(version, part)) resolve();
   }
 }
 

@@ -2,13 +2,16 @@ import { CLAIM_NAME } from '../../api/claims/claim.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { Identity } from '../../api/owner-references.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
+import { isInNamespace } from '../../api/resources.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
-import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { pick } from '../../decisions/lib/json.ts';
+import { maxVersions, VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withoutEnded } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import { ApiServerContact } from '../../kubernetes/api-server-contact.ts';
+import type { Part } from '../../kubernetes/lib/parts.ts';
 import { confirm, wasRestored } from './confirm.ts';
 import { FollowedObjects, type FollowedOptions } from './followed-objects.ts';
 import { withKnownRole } from './objects/known-roles.ts';
@@ -17,6 +20,18 @@ import { withKnownRole } from './objects/known-roles.ts';
 const CATCH_UP_MS = 2_000;
 /** For small requests: an answer that takes longer is worth no more than none. */
 const CONTACT_DEADLINE_MS = 5_000;
+
+/** What a caller of `catchUp` is about to read: by default everything. */
+interface Wanted {
+  namespace?: string | undefined;
+  /** Of the VMs and VMIs of the namespace, only those with these names. */
+  names?: readonly string[];
+  /** Whether objects of other kinds have these versions, so that perhaps no event will show them. */
+  areOfOthers?: boolean;
+}
+
+/** So many objects are listed one by one rather than with all of their namespace. */
+const FEW = 16;
 
 interface ClusterCacheOptions extends FollowedOptions {
   /** Called when the API server stops answering, and when it answers again. */
@@ -141,14 +156,34 @@ export class ClusterCache extends FollowedObjects {
 
   /**
    * Makes sure that what is read next is whole, and not older than `minVersions`, and returns the versions that have
-   * been reached. `areOfOthers`: objects of other kinds have these versions, so that perhaps no event will show
-   * them.
+   * been reached: all of it, or what is in a namespace. If the watch is late, only that is listed.
    */
-  async catchUp(minVersions: ResourceVersions, areOfOthers = false): Promise<ResourceVersions> {
-    const wanted = new Map<unknown, string | undefined>(VERSIONED.map((kind) => [this[kind], minVersions[kind]]));
+  async catchUp(minVersions: ResourceVersions, wanted: Wanted = {}): Promise<ResourceVersions> {
+    const { namespace, names = [], areOfOthers = false } = wanted;
+    const versions = new Map<unknown, string | undefined>(VERSIONED.map((kind) => [this[kind], minVersions[kind]]));
     const how = areOfOthers ? 'catchUpWithOther' : 'catchUp';
-    await Promise.all(this.lists.map(([, cache]) => cache[how](BigInt(wanted.get(cache) ?? 0), CATCH_UP_MS)));
-    return this.versionsOf(...VERSIONED);
+    const all = namespace === undefined ? undefined : { namespace };
+    const named = all && names.length > 0 && names.length <= FEW ? names.map((name) => ({ ...all, name })) : [all];
+    await Promise.all(
+      this.lists.flatMap(([resource, cache]) => {
+        const own = cache === this.vms || cache === this.vmis ? named : [all];
+        const parts = isInNamespace(resource) ? own : [undefined];
+        return parts.map((part) => cache[how](BigInt(versions.get(cache) ?? 0), CATCH_UP_MS, part));
+      }),
+    );
+    return this.#reached(minVersions, namespace, named);
+  }
+
+  #reached(
+    minVersions: ResourceVersions,
+    namespace: string | undefined,
+    parts: readonly (Part | undefined)[],
+  ): ResourceVersions {
+    const reached = VERSIONED.filter((kind) => {
+      const version = minVersions[kind];
+      return version !== undefined && parts.every((part) => this[kind].hasReached(BigInt(version), part));
+    });
+    return maxVersions(this.versionsIn(namespace, ...VERSIONED), pick(minVersions, reached));
   }
 
   /** How often the API server was seen to be restored from a backup: what was read before that no longer holds. */

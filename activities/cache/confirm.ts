@@ -24,7 +24,6 @@ export async function confirm(
   deadlineMs: number,
 ): Promise<void> {
   let minVersions: ResourceVersions = {};
-  let isGone = false;
   const waiting = [...keys];
   const next = async (): Promise<void> => {
     for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
@@ -37,13 +36,11 @@ export async function confirm(
         vms: vm?.metadata.resourceVersion,
         vmis: vmi?.metadata.resourceVersion,
       });
-      isGone ||=
-        (vm === undefined && cache.vms.get(key) !== undefined) ||
-        (vmi === undefined && cache.vmis.get(key) !== undefined);
+      if (vm === undefined && cache.vms.get(key) !== undefined) await cache.vms.relist({ namespace, name });
+      if (vmi === undefined && cache.vmis.get(key) !== undefined) await cache.vmis.relist({ namespace, name });
     }
   };
   await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
-  if (isGone) await Promise.all([cache.vms.relist(), cache.vmis.relist()]);
   await cache.catchUp(minVersions);
 }
 

@@ -198,8 +198,13 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
 
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
   versionsOf(...kinds: (keyof ResourceVersions)[]): ResourceVersions {
+    return this.versionsIn(undefined, ...kinds);
+  }
+
+  /** The same for what is read of one namespace. */
+  versionsIn(namespace: string | undefined, ...kinds: (keyof ResourceVersions)[]): ResourceVersions {
     const versionOf = (kind: keyof ResourceVersions): bigint =>
-      kind === 'nodes' || kind === 'migrations' ? this.#changedAt[kind] : this[kind].version;
+      kind === 'nodes' || kind === 'migrations' ? this.#changedAt[kind] : this[kind].newestIn(namespace);
     return Object.fromEntries(kinds.map((kind) => [kind, String(versionOf(kind))]));
   }
 
@@ -225,7 +230,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
 
   readonly #notify = (change: CacheChange): void => {
     if (change.kind === 'node') this.#changedAt.nodes = this.nodes.version;
-    if (change.kind === 'migration') this.#changedAt.migrations = this.migrations.version;
+    if (change.kind === 'migration') this.#changedAt.migrations = this.migrations.newestIn();
     for (const listener of this.#listeners) {
       try {
         listener(change);

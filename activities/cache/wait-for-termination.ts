@@ -21,5 +21,5 @@ export async function waitForTermination(
     const view = cached.get(`${namespace}/${name}`);
     return view?.uid !== uid || view.deleting;
   };
-  if (!(await shownWithin(cache, () => members.every(isGone), TIMEOUT_MS))) await cached.relist();
+  if (!(await shownWithin(cache, () => members.every(isGone), TIMEOUT_MS))) await cached.relist({ namespace });
 }

@@ -182,7 +182,7 @@ export class DisruptionClaims {
     const claims = pool.status?.disruptedVMs ?? [];
     const before = pool.status?.disruptionsSeen ?? {};
     this.#observed.observe(uid, claims);
-    await this.#cache.catchUp(maxVersions(claimVersions(claims), before));
+    await this.#cache.catchUp(maxVersions(claimVersions(claims), before), pool.metadata);
     const isReleased = (claim: DisruptedVm): boolean =>
       released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
     const versions = this.#cache.versionsOf('vms', 'vmis');

@@ -39,7 +39,7 @@ export function createEvacuationActivities({ client, cache, claims, concurrency 
      * a VMI that has ended is not restarted.
      */
     evacuateVms: async (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> => {
-      await cache.catchUp(minVersions);
+      await cache.catchUp(minVersions, key);
       const evacuator = new Evacuator({ client, cache, claims, key });
       const notMoved = await forEachConcurrently(vms, (vm) => evacuator.execute(vm), concurrency);
       return { notMoved, minVersions: evacuator.minVersions };

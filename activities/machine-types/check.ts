@@ -76,7 +76,7 @@ export async function checkTypes(
       if (!isRefusal(error)) throw error;
       // If the VM was deleted or changed meanwhile, another VM of its group is tried next time.
       const live = await liveVm(client, vm);
-      if (live === undefined) await cache.vms.relist();
+      if (live === undefined) await cache.vms.relist(vm);
       else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;
       results.push({

@@ -57,7 +57,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   const contextAt = async (request: TransitionRequest, isFresh = false): Promise<TransitionContext> => {
     const { operation, minVersions } = request;
     const authority = await Authority.verify(options, { operation, action: 'MachineType', isFresh });
-    await cache.catchUp(minVersions);
+    await cache.catchUp(minVersions, operation);
     return contexts.of(request, authority);
   };
 

@@ -129,7 +129,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
     const plan = await this.#planNow(look);
     if (this.#hasSeenAll || this.#isEnding || plan.open + this.acting.size > 0) return plan;
     // There may be VMs that this worker has not heard of yet.
-    await this.#in.cache.catchUp(this.#in.request.asOf, true);
+    await this.#in.cache.catchUp(this.#in.request.asOf, { ...this.#in.request.operation, areOfOthers: true });
     this.#hasSeenAll = true;
     return this.#planNow(look);
   }

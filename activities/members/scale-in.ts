@@ -202,7 +202,7 @@ class LeavingVms extends Tally {
       (isLate(this.key, cause) ? whyOvertaken(this.#cache, this.key, owner as StoredPool, this.#leaving) : null);
     // This worker's cache may be older than the plan.
     if (message() !== null && !this.#hasCaughtUp) {
-      await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
+      await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis }, this.key);
       this.#hasCaughtUp = true;
     }
     return { owner, message: message() };

@@ -72,7 +72,9 @@ export async function begin(
     await write(recorded, null);
     return { is: 'paused' };
   }
-  await cache.catchUp(neededFor(operation), true);
+  const { names } = operation.spec.vms;
+  const { namespace } = ref;
+  await cache.catchUp(neededFor(operation), { namespace, ...(names && { names }), areOfOthers: true });
   const input = choose(cache, operation);
   if ('end' in input) return finish(recorded, input.end);
   const failed = failuresIn(operation);

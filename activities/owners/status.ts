@@ -98,7 +98,7 @@ export async function writeOwnerStatus(
   };
   const isNext = (before: StoredVmOwner): boolean => (before.status?.writes ?? 0) + 1 === status.writes;
   try {
-    await cache.catchUp(minVersions);
+    await cache.catchUp(minVersions, key);
     const known = cache[kindOfOwner(key).cache].get(`${key.namespace}/${key.name}`);
     if (known?.metadata.uid === key.uid && isNext(known)) return await write(known);
   } catch (error) {
@@ -139,7 +139,7 @@ function changes(fields: readonly string[], before: StoredVmOwner['status'], sta
 async function releasedClaims(cache: ClusterCache, pool: StoredPool): Promise<unknown> {
   const claims = pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return undefined;
-  await cache.catchUp(claimVersions(claims));
+  await cache.catchUp(claimVersions(claims), pool.metadata);
   const context = { pool, vms: cache.vms.ownedBy('VirtualMachinePool', pool.metadata), vmiOf: cache.vmiOf.bind(cache) };
   return hasOnlyReleasedClaims(context, Date.now()) ? claims : undefined;
 }

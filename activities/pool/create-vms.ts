@@ -48,7 +48,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       options: CreateOptions,
     ): Promise<Done> => {
       const { generation, skipSlowStart = false, halted = [], role = null } = options;
-      await cache.catchUp({ pools: minVersions.pools });
+      await cache.catchUp({ pools: minVersions.pools }, key);
       const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       const target = await creationTargetOf(key, revision);
       if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };

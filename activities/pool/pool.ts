@@ -62,13 +62,13 @@ export function createPoolActivities(options: PoolActivityOptions) {
       const now = clampedNow(request.now);
       const batches = batchCache.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
       if (batches === null) return { incomplete: true };
-      if (resultUnknown) await cache.vms.relist();
-      let reached = await cache.catchUp(minVersions);
+      if (resultUnknown) await cache.vms.relist({ namespace });
+      let reached = await cache.catchUp(minVersions, { namespace });
       let pool = await knownPool(client, cache, { namespace, name });
       if (pool !== undefined && isMislabelled(cache, pool)) {
         // Its record may be newer than this cache, and a VM that was made for it is not a surplus replica.
         const live = await livePool(client, { namespace, name, uid: pool.metadata.uid });
-        reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion });
+        reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion }, { namespace });
         pool = await knownPool(client, cache, { namespace, name });
       }
       if (pool === undefined || cache.isDelegated(namespace)) return { gone: true };

@@ -56,7 +56,11 @@ export function createPowerActivities({
           const { action, operation, requestedBy, reason, idledMs = 0, reportMs, inProgress } = request;
           const isFresh = inProgress.length === 0 && endedIn(request).length === 0;
           const authority = await Authority.verify({ client, cache, workflowIdOf }, { operation, action, isFresh });
-          const operationVersion = refuseRestored(request, authority, await cache.catchUp(request.minVersions));
+          const operationVersion = refuseRestored(
+            request,
+            authority,
+            await cache.catchUp(request.minVersions, operation),
+          );
           const chosen = await chosenUids.ofThisRun();
           const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);

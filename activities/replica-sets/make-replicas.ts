@@ -19,7 +19,7 @@ export function createMakeActivities({ client, cache, concurrency }: ActivityOpt
       minVersions: ResourceVersions,
       { generation, skipSlowStart }: CreateReplicasOptions,
     ): Promise<Done> => {
-      await cache.catchUp(minVersions);
+      await cache.catchUp(minVersions, key);
       const set = await knownSet(client, cache, key);
       if (set === undefined || set.metadata.deletionTimestamp !== undefined)
         return { ...nothingDone, notWanted: names };

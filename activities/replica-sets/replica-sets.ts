@@ -39,8 +39,8 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const clockAheadMs = now - request.now;
       if (cache.lost.aborted) throw serverLost();
       requireOwnLocalCall(ownerIdOf, kind, request);
-      if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
-      const reached = await cache.catchUp(minVersions);
+      if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist({ namespace });
+      const reached = await cache.catchUp(minVersions, { namespace });
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined || cache.isDelegated(request.namespace)) return { gone: true };
       const { uid, generation = 0 } = set.metadata;

@@ -89,7 +89,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
   /** Finds the template of the revision, and who brings VMs to it; or their outcomes, if there is none. */
   async function prepare(request: RemoveRequest) {
     const { key, revision, vms, minVersions } = request;
-    await cache.catchUp(minVersions);
+    await cache.catchUp(minVersions, key);
     // What each VM is brought to is decided on the pool that comes with its claim on the budget.
     const pool = await knownPool(client, cache, key);
     if (pool === undefined) return all(vms, { end: 'Gone' });

@@ -142,7 +142,8 @@ function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
         return owner !== undefined && !isSettled(kind, owner);
       },
       // The worker that plans may be behind in any of these.
-      versions: () => cache.versionsOf(owners, members.cache, 'vmis', 'migrations', 'nodes'),
+      versions: (key) =>
+        cache.versionsIn(key.slice(0, key.indexOf('/')), owners, members.cache, 'vmis', 'migrations', 'nodes'),
     };
   };
   const owners = (Object.keys(OWNER_KINDS) as VmOwnerKind[]).map(watched);
@@ -202,7 +203,7 @@ function follow(
     const send = exists(key) ? signals.notify : signals.signalDeleted;
     const since = seen.get(key);
     seen.delete(key);
-    return send(client, { cluster, key }, versions()).then(
+    return send(client, { cluster, key }, versions(key)).then(
       () => {
         failed.delete(key);
         const seconds = since === undefined ? undefined : (performance.now() - since) / 1_000;

@@ -32,7 +32,7 @@ export interface Watched {
   /** Whether its workflow would have something to do now. */
   isUnsettled: (key: string) => boolean;
   /** The resource versions that the plan triggered by a signal must have observed. */
-  versions: () => ResourceVersions;
+  versions: (key: string) => ResourceVersions;
 }
 
 /** The same, without regard to claims of namespaces. */

@@ -6,6 +6,7 @@ import type { Event } from './world/api-server.ts';
 interface Selection {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
 }
 
 /**
@@ -19,8 +20,9 @@ export function toldAs({ type, object, before }: Omit<Event, 'version'>, selecti
 }
 
 /** Reports whether a list or a watch shows the object. */
-export function isSelected({ metadata }: Stored, { namespace, labelSelector }: Selection): boolean {
+export function isSelected({ metadata }: Stored, { namespace, labelSelector, fieldSelector }: Selection): boolean {
   if (namespace !== undefined && metadata.namespace !== namespace) return false;
+  if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${metadata.name}`) return false;
   if (labelSelector === undefined) return true;
   return labelSelector.split(',').every((term) => {
     const [key = '', value] = term.split('=');

@@ -19,7 +19,7 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
       generation: number,
       minVersions: ResourceVersions,
     ): Promise<Done> => {
-      await cache.catchUp({ vms: minVersions.vms });
+      await cache.catchUp({ vms: minVersions.vms }, key);
       const standby = new StandbyVms(options, key, generation);
       await standby.each(vms, (vm) => standby.promote(vm), { most: concurrency });
       await standby.endPromotion();

@@ -140,9 +140,6 @@ test.each([written(), written(theirs)])('a note has the line of the field that i
   expect(notes.find((note) => note.includes('runStrategy'))).toMatch(
     /^p\.yaml:11: spec\.template\.spec\.runStrategy: /,
   );
-  expect(notes.find((note) => note.includes('share the disk'))).toMatch(
-    /^p\.yaml:16: spec\.template\.spec\.template\.spec\.volumes\[1\]: /,
-  );
 });
 
 test.each([written(), written(theirs)])(

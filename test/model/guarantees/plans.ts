@@ -113,7 +113,8 @@ export class PlanGuarantees extends Check {
     const { status, rollout, healing } = plan;
     const again = containedPlan({
       ...input,
-      pool: { ...pool, status },
+      // Others write the check of a step.
+      pool: { ...pool, status: { ...status, ...(pool.status?.check && { check: pool.status.check }) } },
       writes: status.writes ?? 0,
       rollout: rollout.state,
       healing: healing.state,

@@ -1,6 +1,7 @@
 import { KEPT_DISK, POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
+import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { scatter } from '../../../decisions/lib/scatter.ts';
 import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
 import { migrationName } from '../../../decisions/views/evacuation.ts';
@@ -34,7 +35,13 @@ export function doubleOf({ plural }: Resource, object: Stored, pools: Pools): St
   const forged = FORGED[plural]?.(object, form, pools) ?? null;
   if (forged === null) return null;
   const metadata = { ...forged.metadata, namespace: STRANGERS, uid: form % 2 === 0 ? uid : `stranger-${uid}` };
-  return frozen({ ...forged, metadata }) as Stored;
+  return frozen({ ...forged, metadata, ...withoutRestartRequired(forged as Pick<VirtualMachine, 'status'>) }) as Stored;
+}
+
+/** The watch records an Event on each VM that waits for a restart, whoever owns it: of these, strangers have none. */
+function withoutRestartRequired({ status }: Pick<VirtualMachine, 'status'>): Pick<VirtualMachine, 'status'> {
+  if (status?.conditions === undefined) return {};
+  return { status: { ...status, conditions: status.conditions.filter(({ type }) => type !== 'RestartRequired') } };
 }
 
 const withMeta = (object: Stored, metadata: Partial<KubeObject['metadata']>, fields: object = {}): KubeObject => ({

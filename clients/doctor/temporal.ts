@@ -12,8 +12,11 @@ import { DEADLINE_MS, failed, ok, unknown, warning, type Found } from './finding
 export async function lookAtTemporal(session: Session): Promise<Found> {
   const { connection, address, namespace } = await session.temporal();
   const where = `Temporal ${await temporalOf(session)} at ${address}`;
+  let days: number;
   try {
-    await session.untilAnswered(within(connection, () => connection.workflowService.describeNamespace({ namespace })));
+    const described = within(connection, () => connection.workflowService.describeNamespace({ namespace }));
+    const { config } = await session.untilAnswered(described);
+    days = Math.round(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
   } catch (error) {
     if (grpcCodeOf(error) !== GrpcCode.NOT_FOUND) throw error;
     return failed(
@@ -21,7 +24,9 @@ export async function lookAtTemporal(session: Session): Promise<Found> {
       `create it with \`temporal operator namespace create --namespace ${namespace}\`, or give another with --temporal-namespace`,
     );
   }
-  return ok(`${where} has namespace ${namespace}`);
+  return ok(
+    `${where} has namespace ${namespace}, which keeps ended workflows for ${days} ${days === 1 ? 'day' : 'days'}`,
+  );
 }
 
 export async function lookAtSearchAttributes(temporal: Temporal): Promise<Found> {

@@ -88,6 +88,7 @@ test('before the setup, `drover doctor` says what is missing, and that `drover s
     Workers: ['Failed'],
   });
   const { stdout, stderr } = await drover('doctor');
+  expect(stdout).toMatch(/has namespace \S+, which keeps ended workflows for [1-9]\d* days?\n/);
   expect(stdout).toMatch(/virtualmachinepools\.drover\.dev is not installed\n +fix: run `drover setup`/);
   expect(stderr).toMatch(/^error: \d+ checks: \d+ failed, .*\n$/);
 });

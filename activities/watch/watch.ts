@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
@@ -15,7 +14,8 @@ import { rejectOn, serverLost, workerShutdown } from '../lib/shutdown.ts';
 import { ownerName } from '../owners/owner-key.ts';
 import { affectedPools } from './affected-pools.ts';
 import { affectedSets } from './affected-sets.ts';
-import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
+import { DebouncedSignals, MS_A_KEY, notifyInterval } from './debounced-signals.ts';
+import { eachInTurn } from './each-in-turn.ts';
 import { lookForLostChildren, type ChildSignals } from './lost-children.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { leastPlanIntervalMs } from './plan-interval.ts';
@@ -69,7 +69,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const unsubscribe = cache.subscribe((change) => {
         for (const { hear } of followers) hear(change);
       });
-      for (const { start } of followers) start();
+      for (const { start } of followers) void start();
       const beat = setInterval(() => {
         context.heartbeat();
         for (const { tryAgain } of followers) tryAgain();
@@ -170,21 +170,12 @@ const isEmpty = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 's
   steps.length === 0 && status === null;
 
 interface Follower {
-  start: () => void;
+  start: () => Promise<void>;
   hear: (change: CacheChange) => void;
   tryAgain: () => void;
   resync: () => void;
   findUnmanaged: () => void;
   stop: () => void;
-}
-
-/** Plans of thousands of owners take seconds: between two of them, the worker does whatever else is due. */
-async function eachInTurn(keys: readonly string[], act: (key: string) => unknown, ended: AbortSignal): Promise<void> {
-  for (const key of keys) {
-    if (ended.aborted) return;
-    act(key);
-    await sleep(0);
-  }
 }
 
 /** Signals the workflows of one kind of owner. */
@@ -221,6 +212,15 @@ function follow(
   const notifyAll = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };
+  const signalled = (key: string): number => {
+    notifications.for(key);
+    return MS_A_KEY;
+  };
+  const look = (key: string): number => {
+    const began = performance.now();
+    if (isUnsettled(key)) notifications.for(key);
+    return performance.now() - began;
+  };
   const findUnmanaged = oneAtATime(
     async () => {
       // Before Temporal is asked: an owner that comes meanwhile has been signalled.
@@ -230,7 +230,12 @@ function follow(
     (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
   );
   return {
-    start: () => notifyAll(all()),
+    // First who has something to do, since these may have waited for a watch, then all: no plan shows what only a
+    // workflow knows.
+    start: async () => {
+      await eachInTurn(all(), (key) => void look(key), ended.signal);
+      await eachInTurn(all(), signalled, ended.signal);
+    },
     hear: (change) => {
       for (const key of affected(change)) {
         if (!seen.has(key)) seen.set(key, performance.now());
@@ -239,7 +244,8 @@ function follow(
       }
     },
     tryAgain: () => notifyAll(failed),
-    resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
+    // Looks take a quarter of the worker's thread at most.
+    resync: () => void eachInTurn(all(), (key) => 3 * look(key), ended.signal),
     findUnmanaged: () => void findUnmanaged(),
     stop: () => {
       ended.abort();

@@ -5,8 +5,8 @@ export const MS_A_KEY = 20;
 /**
  * Returns how long a key waits for its next signal, in milliseconds, if this many keys were just signalled: short while
  * little happens, since a rollout waits for it, and longer the more pools share the cost of what the signals trigger:
- * 10,000 pools that change all the time are planned as often, in all, as 500. More would only take the worker's time from
- * the VMs in progress, which need no plan to continue.
+ * 10,000 pools that change all the time are planned as often, in all, as 500. More would only take the worker's time
+ * from the VMs in progress, which need no plan to continue.
  */
 export const notifyInterval = (keys: number): number => Math.max(keys * MS_A_KEY, LEAST_MS);
 

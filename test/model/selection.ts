@@ -20,9 +20,10 @@ export function toldAs({ type, object, before }: Omit<Event, 'version'>, selecti
 }
 
 /** Reports whether a list or a watch shows the object. */
-export function isSelected({ metadata }: Stored, { namespace, labelSelector, fieldSelector }: Selection): boolean {
+export function isSelected(object: Stored, { namespace, labelSelector, fieldSelector }: Selection): boolean {
+  const { metadata } = object;
   if (namespace !== undefined && metadata.namespace !== namespace) return false;
-  if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${metadata.name}`) return false;
+  if (fieldSelector !== undefined && !hasField(object, fieldSelector)) return false;
   if (labelSelector === undefined) return true;
   return labelSelector.split(',').every((term) => {
     const [key = '', value] = term.split('=');
@@ -33,3 +34,11 @@ export function isSelected({ metadata }: Stored, { namespace, labelSelector, fie
     return value === undefined ? label !== undefined : label === value;
   });
 }
+
+/** Reports whether the object has a value, such as `spec.nodeName=node-1`. */
+function hasField(object: Stored, fieldSelector: string): boolean {
+  const [path = '', value] = fieldSelector.split('=');
+  return path.split('.').reduce<unknown>(fieldOf, object) === value;
+}
+
+const fieldOf = (object: unknown, name: string): unknown => (object as Record<string, unknown> | undefined)?.[name];

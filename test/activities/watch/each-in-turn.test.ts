@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { eachInTurn } from '../../../activities/watch/each-in-turn.ts';
 

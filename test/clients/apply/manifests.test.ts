@@ -137,8 +137,8 @@ const theirs = { apiVersion: 'pool.kubevirt.io/v1beta1', template: 'virtualMachi
 
 test.each([written(), written(theirs)])('a note has the line of the field that it concerns', (text) => {
   const { notes } = planOne(text);
-  expect(notes.find((note) => note.includes('runStrategy'))).toMatch(
-    /^p\.yaml:11: spec\.template\.spec\.runStrategy: /,
+  expect(notes.find((note) => note.includes('share the disk'))).toMatch(
+    /^p\.yaml:16: spec\.template\.spec\.template\.spec\.volumes\[1\]: /,
   );
 });
 

@@ -191,12 +191,13 @@ test('a restart and a machine type transition continue and end, whatever is sent
     await ask(handle);
     await unharmed(handle);
   }
+  for (const one of [operation, transition]) await one.set({ aborted: true });
+  expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
+  // Only now: a restart that is done before it is aborted is complete.
   const vmi = { namespace: typedVms.namespace, name: 'db' };
   await fleet().kube.patch(VirtualMachineInstances, vmi, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
   });
-  for (const one of [operation, transition]) await one.set({ aborted: true });
-  expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
   expect(await restart.result()).toMatchObject({ phase: 'Aborted' });
 });
 

@@ -68,7 +68,7 @@ export class Migrations {
 
   /**
    * Deletes drover's migration of the VMI if KubeVirt should have begun it already, and still has not. Resolves to null
-   * if there is nothing to delete. An earlier try may have deleted it whose answer was lost.
+   * if there is nothing to delete. An earlier try whose answer was lost may have deleted it.
    */
   async cancel(vmi: VmiView, message: string): Promise<NotAdmitted | null> {
     const { client } = this.#in;

@@ -230,8 +230,8 @@ function follow(
     (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
   );
   return {
-    // First who has something to do, since these may have waited for a watch, then all: no plan shows what only a
-    // workflow knows.
+    // First the owners that have something to do, since these may have waited for a watch, then all: no plan shows what
+    // only a workflow knows.
     start: async () => {
       await eachInTurn(all(), (key) => void look(key), ended.signal);
       await eachInTurn(all(), signalled, ended.signal);

@@ -9,7 +9,6 @@ import { disksCommand } from './commands/disks.ts';
 import { drainCommand } from './commands/drain.ts';
 import { doctorCommand, setupCommand, versionCommand } from './commands/drover/cluster-commands.ts';
 import { completeCommand, completionCommand } from './commands/drover/completion.ts';
-import { configCommand } from './commands/drover/config.ts';
 import { dashboardCommand } from './commands/drover/dashboard.ts';
 import { devCommand } from './commands/drover/dev.ts';
 import { workerCommand } from './commands/drover/worker.ts';
@@ -34,7 +33,6 @@ import {
 import { rolloutCommand } from './commands/rollout.ts';
 import { schedulesCommand } from './commands/schedules.ts';
 import { vmCommand } from './commands/vms.ts';
-import { applySettings } from './settings/apply-settings.ts';
 
 const GROUPS = {
   'Pools and replica sets': [
@@ -50,7 +48,7 @@ const GROUPS = {
   ],
   'Members of a pool': [detachCommand, attachCommand, adoptCommand, takeoverCommand, releaseCommand],
   VMs: [vmCommand, operationsCommand, schedulesCommand, changeCommand, drainCommand, disksCommand, machineTypesCommand],
-  'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, configCommand, versionCommand],
+  'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, versionCommand],
 };
 
 /** The `drover` command with all of its subcommands. `name`: what users type to call it. */
@@ -84,11 +82,6 @@ function withoutCompletion(name: string): Command {
         ['What it is doing, and why', 'drover status pool web'],
       ),
     );
-  program.hook('preAction', async (_, command) => {
-    // Completion does not report a settings file that can't be used.
-    const isTab = command.name() === 'complete';
-    await applySettings(command).catch((error: unknown) => (isTab ? undefined : Promise.reject(error)));
-  });
   for (const [group, commands] of Object.entries(GROUPS)) {
     program.commandsGroup(`${group}:`);
     for (const command of commands) program.addCommand(inherit(command(), program));

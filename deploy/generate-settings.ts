@@ -12,7 +12,7 @@ export function settingsPage(): string {
     const byDefault = value === undefined ? without : `\`${value}\``;
     return `| \`${name}\` | \`${variable}\` | ${flag === undefined ? '' : `\`${flag}\``} | ${byDefault} | ${what}${range} |`;
   });
-  const table = ['| in the file | variable | flag | default | |', '|---|---|---|---|---|', ...rows].join('\n');
+  const table = ['| setting | variable | flag | default | |', '|---|---|---|---|---|', ...rows].join('\n');
   return `${page.split(BEGIN)[0]}${BEGIN}\n${table}\n\n${END}${page.split(END)[1]}`;
 }
 

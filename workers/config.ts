@@ -1,4 +1,4 @@
-import { gatherSettings, type Gathered } from './settings/gather.ts';
+import { gatherSettings, type Given } from './settings/gather.ts';
 import { settingsInForce, type InForce } from './settings/in-force.ts';
 import { masked } from './settings/masked.ts';
 import { valueOf } from './settings/schema.ts';
@@ -37,16 +37,14 @@ export interface WorkerConfig {
   logLevel: LogLevel;
   /** All settings that are in force, without secrets in them. */
   settings: readonly InForce[];
-  /** The path of the settings file; undefined without one. */
-  settingsFile: string | undefined;
 }
 
-/** Returns what a worker is to do by its settings. Throws `ConfigError`, or `ManifestErrors` for its settings file. */
-export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => configOf(gatherSettings({ env }));
+/** Returns what a worker is to do by its settings. Throws `ConfigError`. */
+export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => configOf(gatherSettings(env));
 
 /** Throws `ConfigError`. */
-export function configOf(gathered: Gathered): WorkerConfig {
-  const settings = settingsInForce(gathered, (name) => !isOfDashboard(name));
+export function configOf(given: Given): WorkerConfig {
+  const settings = settingsInForce(given, (name) => !isOfDashboard(name));
   const values = new Map(settings.map(({ setting, value }) => [setting, value]));
   const text = (name: SettingName): string | null => values.get(name) ?? null;
   const list = (name: 'worker.namespaces' | 'worker.checkAddresses'): string[] | undefined => {
@@ -75,6 +73,5 @@ export function configOf(gathered: Gathered): WorkerConfig {
     dataConverter: text('dataConverter'),
     logLevel: text('worker.logLevel') as LogLevel,
     settings: settings.map(({ value, ...one }) => ({ ...one, value: value && masked(value) })),
-    settingsFile: gathered.path,
   };
 }

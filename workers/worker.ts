@@ -16,7 +16,6 @@ import { serveHealth } from './health/health.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { Served } from './served.ts';
-import { warnOfChanges } from './settings/warn-of-changes.ts';
 import { failureConverterPath, workflowsPath } from './workflows-path.ts';
 
 const LEFT_MS = 1_000;
@@ -35,7 +34,6 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   endByForce({ stop, logger });
-  if (config.settingsFile !== undefined) warnOfChanges(config.settingsFile, logger, stop);
   const metrics = createMetrics(config.cluster);
   const surroundings = { config, kube, logger, metrics, stop };
   const all = (config.namespaces ?? [undefined]).map((namespace) => new Served(surroundings, namespace));

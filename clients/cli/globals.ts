@@ -9,7 +9,6 @@ export interface Globals {
   address?: string;
   temporalNamespace?: string;
   state?: string;
-  config?: string;
 }
 
 const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -39,8 +38,7 @@ export function addGlobalOptions(program: Command): Command {
       }),
     )
     .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
-    .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)')
-    .option('--config <file>', 'settings file (default: $DROVER_CONFIG or ~/.config/drover/config.yaml)');
+    .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
 }
 
 /**

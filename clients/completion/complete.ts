@@ -5,7 +5,7 @@ import { candidates } from './candidates.ts';
 import { commandLine } from './command-line.ts';
 
 /** Flags whose value is a path: the shell completes these itself. */
-const PATHS = ['--filename', '--config', '--kubeconfig', '--patch', '--state', '--kubevirt-crds'];
+const PATHS = ['--filename', '--kubeconfig', '--patch', '--state', '--kubevirt-crds'];
 
 /** In the language of cobra's scripts: nothing to offer, so complete the names of files. */
 const FILES = ':0\n';

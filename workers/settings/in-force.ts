@@ -1,4 +1,4 @@
-import type { Gathered } from './gather.ts';
+import type { Given } from './gather.ts';
 import { masked } from './masked.ts';
 import { faultOf } from './schema.ts';
 import { eachSetting, type SettingName } from './settings.ts';
@@ -16,7 +16,7 @@ class ConfigError extends Error {
 }
 
 /** Returns all settings in force, given or by default. Throws `ConfigError` with what is wrong with those given. */
-export function settingsInForce({ given }: Gathered, isWanted: (name: SettingName) => boolean = () => true): InForce[] {
+export function settingsInForce(given: Given, isWanted: (name: SettingName) => boolean): InForce[] {
   const wanted = eachSetting().filter(([name]) => isWanted(name));
   const faults = wanted.flatMap(([name]) => {
     const { text, from } = given.get(name) ?? {};

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Setting } from './setting.ts';
-import { eachSetting, SETTINGS, type SettingName } from './settings.ts';
+import { SETTINGS, type SettingName } from './settings.ts';
 
-/** What a setting may be in the settings file. */
+/** What a setting may be. */
 export function schemaOf({ within, oneOf, like, isList }: Setting): z.ZodType {
   if (within !== undefined) {
     const must = `must be a whole number from ${within[0]} to ${within[1]}`;
@@ -23,20 +23,8 @@ export function faultOf(name: SettingName, text: string): string | undefined {
   return setting.isList === true ? `${issue?.message}, with commas between them` : issue?.message;
 }
 
-/** Reads a text as the settings file would have it. */
+/** Reads a text as what its schema takes. */
 export function valueOf({ within, isList }: Setting, text: string): unknown {
   if (isList === true) return [...new Set(text.split(',').map((part) => part.trim()))];
   return within !== undefined && /^\d+$/.test(text) ? Number(text) : text;
-}
-
-/** The whole settings file: each setting may be missing. */
-export function fileSchema(): z.ZodType {
-  const groups: Record<string, Record<string, z.ZodType>> = { '': {} };
-  for (const [name, setting] of eachSetting()) {
-    const [last = '', group = ''] = name.split('.').toReversed();
-    (groups[group] ??= {})[last] = schemaOf(setting).optional();
-  }
-  const { '': alone, ...grouped } = groups;
-  const nested = Object.entries(grouped).map(([group, fields]) => [group, z.strictObject(fields).optional()]);
-  return z.strictObject({ ...alone, ...(Object.fromEntries(nested) as Record<string, z.ZodType>) });
 }

@@ -15,12 +15,9 @@ export interface Setting {
   oneOf?: readonly string[];
   /** What its text, or each in its list, must match, and that in words. */
   like?: { pattern: RegExp; must: string };
-  /** In the settings file a list, and elsewhere a text with commas in it. */
+  /** A text with commas in it. */
   isList?: true;
-  /** In the settings file relative to the folder of that file, and `~/` is the user's home. */
   isPath?: true;
-  /** Other variables: if one of them is set, what the settings file says does not count. */
-  yieldsTo?: readonly string[];
 }
 
 /** The names of namespaces in Kubernetes. */

@@ -1,11 +1,8 @@
 import { DASHBOARD_SETTINGS } from './dashboard-settings.ts';
 import { NAMES, type Setting } from './setting.ts';
 
-/** Temporal's own settings come from elsewhere then. */
-const TEMPORALS_OWN = ['TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
-
 /**
- * All settings of drover, by their place in the settings file: those of commands and workers, below `worker` those
+ * All settings of drover: those of commands and workers, below `worker` those
  * of workers alone, and below `dashboard` those of the dashboard. Help, docs, the chart and what checks settings are
  * made from this table.
  */
@@ -32,21 +29,18 @@ export const SETTINGS = {
     variable: 'DROVER_CONTEXT',
     flag: '--context',
     without: 'its current context',
-    yieldsTo: ['KUBECONFIG'],
   },
   'temporal.address': {
     what: "Temporal's frontend, as `host:port`",
     variable: 'TEMPORAL_ADDRESS',
     flag: '--address',
     without: "Temporal's profile, a running embedded stack, or `localhost:7233`",
-    yieldsTo: TEMPORALS_OWN,
   },
   'temporal.namespace': {
     what: 'the namespace in Temporal, which must exist',
     variable: 'TEMPORAL_NAMESPACE',
     flag: '--temporal-namespace',
     without: "Temporal's profile, or `default`",
-    yieldsTo: TEMPORALS_OWN,
   },
   'temporal.ui': {
     what: "the address of Temporal's Web UI, for links",

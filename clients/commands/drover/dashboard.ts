@@ -8,7 +8,7 @@ import { examples } from '../../cli/options.ts';
 import { printNote, print } from '../../cli/print.ts';
 import { untilAborted } from '../../cli/watch-until.ts';
 import { Session } from '../../session/session.ts';
-import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { flagsOf } from '../../settings/flags-of.ts';
 import { settingOption } from '../../settings/setting-option.ts';
 
 interface Options extends Globals {
@@ -53,13 +53,9 @@ export function dashboardCommand(): Command {
 async function dashboard(options: Options, command: Command, signal: AbortSignal): Promise<void> {
   const { namespace, allNamespaces, readOnly: isReadOnly = false, browser } = options;
   if (namespace !== undefined && allNamespaces === true) throw new UsageError('give --namespace or -A, not both');
-  const gathered = gatherSettings({
-    env: environmentBefore(command),
-    flags: flagsOf(command),
-    config: options.config,
-  });
+  const given = gatherSettings(process.env, flagsOf(command));
   const { proxiedOptions } = await import('../../dashboard/proxied/options.ts');
-  const proxied = proxiedOptions(gathered);
+  const proxied = proxiedOptions(given);
   if (proxied !== undefined) {
     const { serveProxied } = await import('../../dashboard/proxied/proxied-dashboard.ts');
     const running = await serveProxied({ ...proxied, globals: options, isReadOnly });
@@ -69,7 +65,7 @@ async function dashboard(options: Options, command: Command, signal: AbortSignal
   const session = new Session(options);
   try {
     const { startDashboard } = await import('../../dashboard/dashboard.ts');
-    const port = Number(gathered.given.get('dashboard.port')?.text ?? 0);
+    const port = Number(given.get('dashboard.port')?.text ?? 0);
     const running = await startDashboard(session, { namespace, port, isReadOnly });
     print(running.url);
     printNote('everyone who has this address acts as you; Ctrl-C ends it');

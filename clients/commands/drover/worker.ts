@@ -3,7 +3,7 @@ import { eachSetting, isOfWorker } from '../../../workers/settings/settings.ts';
 import type { runWorker } from '../../../workers/worker.ts';
 import { Failure } from '../../cli/failure.ts';
 import { Session } from '../../session/session.ts';
-import { environmentBefore, flagsOf } from '../../settings/apply-settings.ts';
+import { flagsOf } from '../../settings/flags-of.ts';
 import { settingOption } from '../../settings/setting-option.ts';
 import { Command } from '../command.ts';
 
@@ -35,7 +35,6 @@ export function workerCommand(): Command {
       'after',
       `
 Temporal and the cluster are found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, Temporal's other variables, and KUBECONFIG.
-All of this may stand in a settings file: docs/settings.md.
 `,
     )
     .examples(
@@ -49,9 +48,9 @@ All of this may stand in a settings file: docs/settings.md.
         import('../../../workers/config.ts'),
         import('../../../workers/settings/gather.ts'),
       ]);
-      const before = environmentBefore(command);
+      const before = process.env;
       process.env = await session.environment();
-      const config = configOf(gatherSettings({ env: before, flags: flagsOf(command), config: session.globals.config }));
+      const config = configOf(gatherSettings(before, flagsOf(command)));
       process.once('SIGINT', () => (process.exitCode = 130));
       await worker.runWorker(config, { context: session.context });
     });

@@ -1,4 +1,4 @@
-import type { Gathered } from '../../../workers/settings/gather.ts';
+import type { Given } from '../../../workers/settings/gather.ts';
 import { settingsInForce, type InForce } from '../../../workers/settings/in-force.ts';
 import { valueOf } from '../../../workers/settings/schema.ts';
 import { isOfDashboard, SETTINGS, type SettingName } from '../../../workers/settings/settings.ts';
@@ -34,18 +34,18 @@ const HEALTH: readonly SettingName[] = ['worker.healthPort', 'worker.healthAddre
  * addresses only: without an authority for the proxy's certificate, nothing listens beyond them. Throws `UsageError` if
  * the settings are incomplete.
  */
-export function proxiedOptions(gathered: Gathered): ProxiedOptions | undefined {
-  const settings = settingsInForce(gathered, (name) => isOfDashboard(name) || HEALTH.includes(name));
+export function proxiedOptions(given: Given): ProxiedOptions | undefined {
+  const settings = settingsInForce(given, (name) => isOfDashboard(name) || HEALTH.includes(name));
   const values = new Map(settings.map(({ setting, value }) => [setting, value]));
   const text = (name: SettingName): string | undefined => values.get(name);
   const list = (name: SettingName): string[] | undefined => {
     const all = text(name);
     return all === undefined ? undefined : (valueOf(SETTINGS[name], all) as string[]);
   };
-  const called = (name: SettingName): string => gathered.given.get(name)?.from ?? SETTINGS[name].variable;
+  const called = (name: SettingName): string => given.get(name)?.from ?? SETTINGS[name].variable;
   const ca = text('dashboard.proxyCa');
   if (ca === undefined) {
-    const lost = [...gathered.given.keys()].find((name) => isOfDashboard(name) && !OF_BOTH.includes(name));
+    const lost = [...given.keys()].find((name) => isOfDashboard(name) && !OF_BOTH.includes(name));
     if (lost === undefined) return undefined;
     throw new UsageError(
       `${called(lost)} is for a dashboard behind a proxy, which needs ${called('dashboard.proxyCa')}: ` +

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { readRules } from '../../../deploy/monitoring/generate.ts';
@@ -22,11 +19,8 @@ async function measured(autohealing: Autohealing): Promise<{
   scraped: () => Promise<string>;
 }> {
   const { ui: port, temporal: sdk } = await choosePorts(['ui', 'temporal'], {}, {});
-  const folder = mkdtempSync(join(tmpdir(), 'drover-settings-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'config.yaml');
-  writeFileSync(file, `worker:\n  healthPort: ${port}\n  temporalMetricsPort: ${sdk}\n`);
-  const worker = await fleet().startWorker({ DROVER_CONFIG: file, DROVER_BURST: '100' });
+  const ports = { DROVER_HEALTH_PORT: String(port), DROVER_TEMPORAL_METRICS_PORT: String(sdk) };
+  const worker = await fleet().startWorker({ ...ports, DROVER_BURST: '100' });
   onTestFinished(async () => void (await worker.stop()));
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing });
   // All series have the label of the cluster, wherever it stands.
@@ -45,7 +39,7 @@ async function measured(autohealing: Autohealing): Promise<{
   expect(items).toEqual(
     expect.arrayContaining([
       { setting: 'worker.burst', value: '100', from: 'DROVER_BURST' },
-      { setting: 'worker.healthPort', value: `${port}`, from: `${file}:2` },
+      { setting: 'worker.healthPort', value: `${port}`, from: 'DROVER_HEALTH_PORT' },
     ]),
   );
   return { pool, ofPool: `namespace="${pool.pool.namespace}",pool="web"`, untilTold, sdkMetrics, scraped };

@@ -27,8 +27,7 @@ const env = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
   DROVER_HEALTH_PORT: '0',
   ...more,
 });
-const optionsOf = (more?: Record<string, string>): ProxiedOptions =>
-  proxiedOptions(gatherSettings({ env: env(more) }))!;
+const optionsOf = (more?: Record<string, string>): ProxiedOptions => proxiedOptions(gatherSettings(env(more)))!;
 
 /** A dashboard whose API server is never asked: nothing here is for Kubernetes. */
 async function served(more: Record<string, string> = {}): Promise<ProxiedDashboard> {
@@ -232,7 +231,7 @@ describe('settings', () => {
     expect(() => optionsOf({ DROVER_DASHBOARD_PROXY_CA: '' })).toThrow(
       'DROVER_DASHBOARD_TLS_CERT is for a dashboard behind a proxy, which needs DROVER_DASHBOARD_PROXY_CA',
     );
-    expect(proxiedOptions(gatherSettings({ env: { DROVER_DASHBOARD_PORT: '8899' } }))).toBeUndefined();
+    expect(proxiedOptions(gatherSettings({ DROVER_DASHBOARD_PORT: '8899' }))).toBeUndefined();
   });
 
   test.each([

@@ -42,7 +42,7 @@ export class Proxied {
       DROVER_DASHBOARD_ORIGINS: ORIGIN,
       ...env,
     };
-    const options = proxiedOptions(gatherSettings({ env: given }))!;
+    const options = proxiedOptions(gatherSettings(given))!;
     const globals = { cluster: 'default', kubeconfig };
     const dashboard = await serveProxied({ ...options, globals, isReadOnly: false, ...how });
     onTestFinished(() => dashboard.close());

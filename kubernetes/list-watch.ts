@@ -3,6 +3,7 @@ import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import type { Resource } from '../api/resources.ts';
 import type { KubeClient } from './client.ts';
 import { isGone, KubeError } from './errors.ts';
+import { Outage } from './lib/outage.ts';
 import { scopeOf, type Part } from './lib/parts.ts';
 import { RefusedKind, type Missing } from './lib/refused-kind.ts';
 import { SharedLists } from './lib/shared-lists.ts';
@@ -41,11 +42,6 @@ const FRESH_MS = 1_000;
 /** A watch that ends sooner than this without an event is a fault, for instance of a proxy without a backend. */
 const SHORT_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
-/**
- * Longer than the pause between failures: a watch that has not failed for this long follows again, even if nothing has
- * happened that it could report.
- */
-const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
 /** How seldom at most what is missing is asked for again. */
 const MISSING_MS = 30_000;
@@ -80,8 +76,9 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   readonly #lostVersions = new Set<bigint>();
   #missing: Missing | null = null;
   readonly #refused: RefusedKind;
-  #brokenAt: number | undefined;
-  #failedAt = -Infinity;
+  readonly #outage = new Outage();
+  /** How long to wait after the next failure. */
+  #delay = FIRST_DELAY_MS;
   #running: Promise<void> | undefined;
   readonly #lists = new SharedLists();
 
@@ -108,8 +105,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
 
   /** For how long this has failed to follow the API server, in milliseconds; 0 if it follows. */
   get behindMs(): number {
-    const isBroken = this.#brokenAt !== undefined && performance.now() - this.#failedAt < QUIET_MS;
-    return isBroken ? performance.now() - this.#brokenAt! : 0;
+    return this.#outage.ms;
   }
 
   /**
@@ -160,50 +156,54 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   }
 
   async #run(): Promise<void> {
-    const { relistMs = 600_000, onError } = this.#options;
-    let delay = FIRST_DELAY_MS;
+    const { relistMs = 600_000 } = this.#options;
     while (!this.#stop.signal.aborted) {
-      let isListing = false;
+      let isListing = !this.synced || performance.now() - this.#listedAt >= relistMs;
       try {
-        if (!this.synced || performance.now() - this.#listedAt >= relistMs) {
-          isListing = true;
-          await this.relist();
-          isListing = false;
-          this.#listedAt = performance.now();
-        }
-        const began = performance.now();
-        let hasEvents = false;
-        await this.#watch(() => {
-          hasEvents = true;
-          delay = FIRST_DELAY_MS;
-        });
-        if (!hasEvents && !this.#endWatch.signal.aborted && performance.now() - began < SHORT_MS)
-          throw new Error('the watch was ended as soon as it had begun');
+        if (isListing) await this.relist();
+        if (isListing) this.#listedAt = performance.now();
+        isListing = false;
+        await this.#watchLong();
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
-        if (this.#isMissing(error)) {
-          await sleep(delay, undefined, { signal: this.#stop.signal }).catch(() => {});
-          delay = Math.min(delay * 2, MISSING_MS);
-          continue;
-        }
-        // A list that expires before its last page would do so again.
-        if (isGone(error) && !isListing) {
-          const isBehind = this.#watchedVersion !== null && this.#watchedVersion < this.version;
-          this.#watchedVersion = null;
-          // A list has succeeded since: the watch can continue from there.
-          if (isBehind) continue;
-          const justListed = performance.now() - this.#listedAt < FRESH_MS;
-          this.#listedAt = -Infinity;
-          if (!justListed) continue;
-        }
-        if (performance.now() - this.#failedAt > QUIET_MS) this.#brokenAt = undefined;
-        this.#failedAt = performance.now();
-        this.#brokenAt ??= this.#failedAt;
-        onError?.(error as Error);
-        await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: this.#stop.signal }).catch(() => {});
-        delay = Math.min(delay * 2, LAST_DELAY_MS);
+        if (!this.#stop.signal.aborted) await this.#failed(error as Error, isListing);
       }
     }
+  }
+
+  async #watchLong(): Promise<void> {
+    const began = performance.now();
+    let hasEvents = false;
+    await this.#watch(() => {
+      hasEvents = true;
+      this.#delay = FIRST_DELAY_MS;
+    });
+    if (!hasEvents && !this.#endWatch.signal.aborted && performance.now() - began < SHORT_MS)
+      throw new Error('the watch was ended as soon as it had begun');
+  }
+
+  /** Waits before the next attempt, unless that may succeed at once. */
+  async #failed(error: Error, wasListing: boolean): Promise<void> {
+    if (this.#isMissing(error)) return this.#pause(1, MISSING_MS);
+    // A list that expires before its last page would do so again.
+    if (isGone(error) && !wasListing && this.#mayContinue()) return;
+    this.#outage.failed();
+    this.#options.onError?.(error);
+    await this.#pause(0.75 + Math.random() / 2, LAST_DELAY_MS);
+  }
+
+  /** After the watch has expired: true if a list has succeeded since, from which it continues, or is worth a try. */
+  #mayContinue(): boolean {
+    const isBehind = this.#watchedVersion !== null && this.#watchedVersion < this.version;
+    this.#watchedVersion = null;
+    if (isBehind) return true;
+    const justListed = performance.now() - this.#listedAt < FRESH_MS;
+    this.#listedAt = -Infinity;
+    return !justListed;
+  }
+
+  async #pause(factor: number, longestMs: number): Promise<void> {
+    await sleep(this.#delay * factor, undefined, { signal: this.#stop.signal }).catch(() => {});
+    this.#delay = Math.min(this.#delay * 2, longestMs);
   }
 
   async #list(): Promise<void> {
@@ -234,7 +234,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     const why = isOptional ? this.#refused.whyMissing(status) : null;
     if (why === null) return false;
     if (this.#missing === null) {
-      this.#brokenAt = undefined;
+      this.#outage.end();
       this.forget();
     }
     this.#setMissing(why);
@@ -269,7 +269,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
       },
       signal: AbortSignal.any([this.#stop.signal, watchdog, ended]),
       onOpen: () => {
-        this.#brokenAt = undefined;
+        this.#outage.end();
         onOpen?.();
       },
     });
@@ -285,7 +285,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           } = event.object;
           throw new KubeError(code, reason, message);
         }
-        this.#brokenAt = undefined;
+        this.#outage.end();
         onProgress();
         this.applyEvent(event);
         if (event.type !== 'BOOKMARK') onWatchEvent?.(event.type, event.object);

@@ -6,12 +6,12 @@ import { BlockList, isIP } from 'node:net';
  * with their subdomains.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessEnv): string | undefined {
-  const named = (name: string): string => (env[name] || env[name.toLowerCase()] || '').trim();
-  const proxy = named(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  const variable = (name: string): string => (env[name] || env[name.toLowerCase()] || '').trim();
+  const proxy = variable(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (proxy === '' || isThisMachine(host)) return undefined;
   const own = port || (protocol === 'https:' ? '443' : '80');
-  const isExempt = named('NO_PROXY')
+  const isExempt = variable('NO_PROXY')
     .split(',')
     .some((entry) => matches(entry.trim().toLowerCase(), host, own));
   if (isExempt) return undefined;

@@ -163,15 +163,15 @@ export class ClusterCache extends FollowedObjects {
     const versions = new Map<unknown, string | undefined>(VERSIONED.map((kind) => [this[kind], minVersions[kind]]));
     const how = areOfOthers ? 'catchUpWithOther' : 'catchUp';
     const all = namespace === undefined ? undefined : { namespace };
-    const named = all && names.length > 0 && names.length <= FEW ? names.map((name) => ({ ...all, name })) : [all];
+    const ofNames = all && names.length > 0 && names.length <= FEW ? names.map((name) => ({ ...all, name })) : [all];
     await Promise.all(
       this.lists.flatMap(([resource, cache]) => {
-        const own = cache === this.vms || cache === this.vmis ? named : [all];
+        const own = cache === this.vms || cache === this.vmis ? ofNames : [all];
         const parts = isInNamespace(resource) ? own : [undefined];
         return parts.map((part) => cache[how](BigInt(versions.get(cache) ?? 0), CATCH_UP_MS, part));
       }),
     );
-    return this.#reached(minVersions, namespace, named);
+    return this.#reached(minVersions, namespace, ofNames);
   }
 
   #reached(

@@ -31,11 +31,11 @@ export interface WaveStop {
 }
 
 /** What a look at the VMs that are not on their way, and have no outcome, has found. */
-export interface Turn<Held> {
+export interface Turn<Item> {
   /** VMs that the wave may start on now, in order. */
-  next: readonly Held[];
+  next: readonly Item[];
   /** Those that are given back if their turn does not come. */
-  waiting: readonly Held[];
+  waiting: readonly Item[];
   /** How many VMs the wave waits for, including VMs that it may start on. */
   open: number;
   /** Why the wave does not start on waiting VMs. */
@@ -59,9 +59,9 @@ export interface WaveProgress {
 }
 
 /** How VMs are disrupted for one reason, one by one. All but `execute` look at this worker's caches alone. */
-export interface DisruptionMethod<Held extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
+export interface DisruptionMethod<Item extends { name: string }, O extends { vm: string }, B extends Begun = Begun> {
   /** VMs that were started on earlier, and VMs that an earlier attempt may have left half done. */
-  readonly known: { begun: readonly { item: Held; begun: B }[]; halfDone: readonly Held[] };
+  readonly known: { begun: readonly { item: Item; begun: B }[]; halfDone: readonly Item[] };
   /** What caches must have reached to show what was done. */
   readonly minVersions: ResourceVersions;
   /** `namespace/name` of the VM with this name. */
@@ -69,19 +69,20 @@ export interface DisruptionMethod<Held extends { name: string }, O extends { vm:
   /** Takes a change in, and returns whether a look may find something else since. */
   concerns(change: CacheChange): boolean;
   stop(outcomes: readonly O[], now: number): WaveStop | null;
-  turn(progress: WaveProgress, now: number): Turn<Held> | Promise<Turn<Held>>;
+  turn(progress: WaveProgress, now: number): Turn<Item> | Promise<Turn<Item>>;
   /** What to remember of the VM as the wave starts on it; `isNew`: false if that was earlier. */
-  begin(item: Held, now: number, isNew: boolean): B;
+  begin(item: Item, now: number, isNew: boolean): B;
   /**
    * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NotAdmitted` if it waits
-   * for another turn. What it waits for through `aside` keeps no other VM from its turn. Throws transient errors.
+   * for another turn. While it waits by `wait`, another VM may take its place. Throws transient errors.
    */
-  execute(item: Held, begun: B, aside: Aside): Promise<O | NotAdmitted | null>;
-  follow(item: Held, begun: B, now: number): Promise<Followed<O>>;
+  execute(item: Item, begun: B, wait: WaitWithoutPlace): Promise<O | NotAdmitted | null>;
+  follow(item: Item, begun: B, now: number): Promise<Followed<O>>;
   /** The outcome of a VM that is not waited for; null if it has none. */
-  givenBack(item: Held, stop: WaveStop): O | null;
+  givenBack(item: Item, stop: WaveStop): O | null;
   /** Whether others must learn of the outcome before all others are known. */
   isNews(outcome: O): boolean;
 }
 
-export type Aside = <T>(wait: Promise<T>) => Promise<T>;
+/** Awaits what takes time and costs nothing: the item counts meanwhile as one that is not acted on. */
+export type WaitWithoutPlace = <T>(wait: Promise<T>) => Promise<T>;

@@ -58,8 +58,8 @@ export interface WaveResult<O, B extends Begun> {
  * to report outcomes, or if it can act on no VM. All is derived from the objects, so that an attempt on another worker
  * continues where this one was.
  */
-export async function disrupt<Held extends { name: string }, O extends { vm: string }, B extends Begun>(
-  method: DisruptionMethod<Held, O, B>,
+export async function disrupt<Item extends { name: string }, O extends { vm: string }, B extends Begun>(
+  method: DisruptionMethod<Item, O, B>,
   options: WaveOptions,
 ): Promise<WaveResult<O, B>> {
   const changes = new Changes(options.cache, options.stopping, (change) => method.concerns(change));
@@ -70,17 +70,17 @@ export async function disrupt<Held extends { name: string }, O extends { vm: str
   }
 }
 
-class Wave<Held extends { name: string }, O extends { vm: string }, B extends Begun> {
-  readonly #method: DisruptionMethod<Held, O, B>;
+class Wave<Item extends { name: string }, O extends { vm: string }, B extends Begun> {
+  readonly #method: DisruptionMethod<Item, O, B>;
   readonly #in: WaveOptions;
   readonly #changes: Changes;
-  readonly #onTheirWay = new Map<string, { item: Held; begun: B }>();
-  readonly #inHand = new Map<string, Promise<void>>();
+  readonly #onTheirWay = new Map<string, { item: Item; begun: B }>();
+  readonly #acting = new Map<string, Promise<void>>();
   readonly #outcomes: O[] = [];
   readonly #ended = new Set<string>();
   readonly #beganAt = Date.now();
-  /** How many items in progress are only waiting. */
-  #aside = 0;
+  /** How many of the items that are acted on only wait. */
+  #waiting = 0;
   readonly #restores: number;
   #window: number;
   #failuresInARow = 0;
@@ -96,7 +96,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   #hasStarted = false;
   #failure: { error: unknown } | null = null;
 
-  constructor(method: DisruptionMethod<Held, O, B>, options: WaveOptions, changes: Changes) {
+  constructor(method: DisruptionMethod<Item, O, B>, options: WaveOptions, changes: Changes) {
     this.#method = method;
     this.#in = options;
     this.#changes = changes;
@@ -119,7 +119,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       const now = Date.now();
       const times = await this.#look(now);
       const due = this.#dueAt(now);
-      if (due <= now && this.#inHand.size === 0) return this.#result();
+      if (due <= now && this.#acting.size === 0) return this.#result();
       const nextLookAt = Math.min(
         due <= now ? Infinity : due,
         now + LOOK_AGAIN_MS,
@@ -153,7 +153,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
       else if (isLate && !isConfirmed) late.push(name);
       else this.#settle(outcome);
     };
-    for (const name of this.#onTheirWay.keys()) if (!this.#inHand.has(name)) await look(name, false);
+    for (const name of this.#onTheirWay.keys()) if (!this.#acting.has(name)) await look(name, false);
     if (late.length === 0) return times;
     // The caches alone may be outdated.
     await this.#in.cache.confirm(late.map((name) => this.#method.keyOf(name)));
@@ -161,12 +161,12 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     return times;
   }
 
-  #startNext(turn: Turn<Held>, now: number): readonly number[] {
+  #startNext(turn: Turn<Item>, now: number): readonly number[] {
     this.#hasStarted = true;
     if (turn.open === 0) return [];
     const pauseMs = this.#notBefore - performance.now();
     if (pauseMs > 0) return [now + pauseMs];
-    const free = Math.max(this.#window - (this.#inHand.size - this.#aside), 0);
+    const free = Math.max(this.#window - (this.#acting.size - this.#waiting), 0);
     for (const item of turn.next.slice(0, free)) this.#begin(item, true);
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
@@ -176,7 +176,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
    * Adds up the time between looks in which VMs might have been taken, and none was. Time until a known time, such as
    * the start of a window, is not idle, and neither is time without a wave: workers may have been away.
    */
-  #countIdle({ isTimed = false }: Turn<Held>, now: number): void {
+  #countIdle({ isTimed = false }: Turn<Item>, now: number): void {
     const isBusy = this.#busy().size > 0;
     const since = this.#idleAt === null ? 0 : Math.max(now - this.#idleAt, 0);
     this.#idledMs = isBusy ? 0 : this.#idledMs + since;
@@ -184,7 +184,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   /** Gives the rest back if nothing is on its way that could make room for it. */
-  #idle(turn: Turn<Held>, now: number): number[] {
+  #idle(turn: Turn<Item>, now: number): number[] {
     if (this.#idleAt === null && this.#idledMs === 0) return [];
     const leftMs = this.#in.idleMs - this.#idledMs;
     if (leftMs > 0) return this.#idleAt === null ? [] : [now + leftMs];
@@ -193,35 +193,35 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   #busy(): Set<string> {
-    return new Set([...this.#inHand.keys(), ...this.#onTheirWay.keys()]);
+    return new Set([...this.#acting.keys(), ...this.#onTheirWay.keys()]);
   }
 
-  #end({ waiting }: Turn<Held>, stop: WaveStop | null): void {
+  #end({ waiting }: Turn<Item>, stop: WaveStop | null): void {
     const end: WaveStop = stop ?? { stop: 'superseded', message: 'another request replaces it' };
     const onTheirWay = [...this.#onTheirWay.values()].map(({ item }) => item);
     for (const item of end.stop === 'superseded' ? [...waiting, ...onTheirWay] : waiting) {
-      const outcome = this.#inHand.has(item.name) ? null : this.#method.givenBack(item, end);
+      const outcome = this.#acting.has(item.name) ? null : this.#method.givenBack(item, end);
       if (outcome !== null) this.#settle(outcome);
     }
     // If a user asks for something else, waiting VMs keep waiting.
     if (stop !== null) this.#isOpen = false;
   }
 
-  #begin(item: Held, isNew: boolean): void {
+  #begin(item: Item, isNew: boolean): void {
     const { name } = item;
     const acting = this.#act(item, isNew).finally(() => {
-      this.#inHand.delete(name);
+      this.#acting.delete(name);
       this.#changes.poke();
     });
-    this.#inHand.set(name, acting);
+    this.#acting.set(name, acting);
   }
 
-  async #act(item: Held, isNew: boolean): Promise<void> {
+  async #act(item: Item, isNew: boolean): Promise<void> {
     const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await this.#method.execute(item, begun, (wait) => this.#waitAside(wait));
+      const outcome = await this.#method.execute(item, begun, (wait) => this.#waitWithoutPlace(wait));
       // The worker that follows it must have seen what was done.
-      if (outcome === null) await this.#waitAside(this.#in.cache.catchUp(this.#method.minVersions));
+      if (outcome === null) await this.#waitWithoutPlace(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
       this.#window = Math.min(this.#window + 1, this.#in.concurrency);
       if (outcome instanceof NotAdmitted) return;
@@ -234,7 +234,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     }
   }
 
-  #handleError(item: Held, error: unknown): void {
+  #handleError(item: Item, error: unknown): void {
     // Temporal has told it of a cancellation before this wave has heard of that.
     if (error instanceof CancelledFailure) return;
     if (!isTransient(error) || isRefusal(error)) {
@@ -253,13 +253,13 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
     this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
   }
 
-  async #waitAside<T>(wait: Promise<T>): Promise<T> {
-    this.#aside++;
+  async #waitWithoutPlace<T>(wait: Promise<T>): Promise<T> {
+    this.#waiting++;
     this.#changes.poke();
     try {
       return await wait;
     } finally {
-      this.#aside--;
+      this.#waiting--;
     }
   }
 
@@ -272,7 +272,7 @@ class Wave<Held extends { name: string }, O extends { vm: string }, B extends Be
 
   /** When this wave ends, or reports its outcomes; milliseconds since the epoch. */
   #dueAt(now: number): number {
-    const isDone = !this.#isOpen && this.#onTheirWay.size + this.#inHand.size === 0;
+    const isDone = !this.#isOpen && this.#onTheirWay.size + this.#acting.size === 0;
     if (isDone || this.#in.cancelRequested.aborted) return now;
     const news = this.#newsSince === null ? Infinity : this.#newsSince + NEWS_MS;
     const report = this.#outcomes.length === 0 ? SILENT_MS : this.#in.reportMs;

@@ -66,33 +66,41 @@ export class UnhealthyVmRemover {
   }
 
   async remove(key: PoolKey, unhealthyVm: UnhealthyVm, at: number): Promise<Removal> {
-    const { name, uid } = unhealthyVm;
-    const address = { namespace: key.namespace, name };
-    for (let tries = 1; ; tries++) {
-      const vm = await liveVm(this.#client, address);
-      if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
-      const judge = () => this.#judge(vm, key, unhealthyVm, at);
-      const judged = await judge();
-      if (judged.do === 'keep') return { end: 'Kept', message: judged.message };
-      if (judged.do === 'nothing')
-        return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: vmView(vm).removing };
-      const keepDisks =
-        judged.rules.preserveStorage ??
-        (unhealthyVm.mayHaveData || !(await this.#hasNeverRun(vm, judged)) || (await this.#hasOlderDisk(vm)));
-      try {
-        if (!(await this.#removeIf(judge, judged, { vm, keepDisks }))) {
-          if (tries < TRIES) continue;
-          throw new Error(`${name} changes too often to be deleted safely`);
-        }
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        return { end: 'Refused', message: error.message };
-      }
-      this.#onReplaced?.(key);
-      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${unhealthyVm.attempt}): ${unhealthyVm.message}`;
-      await recordEvent(this.#client, key, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
-      return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks: keepDisks };
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const removal = await this.#tryToRemove(key, unhealthyVm, at);
+      if (removal !== null) return removal;
     }
+    throw new Error(`${unhealthyVm.name} changes too often to be deleted safely`);
+  }
+
+  /** Resolves to null if the VM or its VMI has changed meanwhile: it must be looked at again. */
+  async #tryToRemove(key: PoolKey, unhealthyVm: UnhealthyVm, at: number): Promise<Removal | null> {
+    const { name, uid, attempt, message } = unhealthyVm;
+    const vm = await liveVm(this.#client, { namespace: key.namespace, name });
+    if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
+    const judge = () => this.#judge(vm, key, unhealthyVm, at);
+    const judged = await judge();
+    if (judged.do === 'keep') return { end: 'Kept', message: judged.message };
+    if (judged.do === 'nothing') return this.#removed(vm, vmView(vm).removing);
+    const keepDisks = judged.rules.preserveStorage ?? (await this.#mayHaveData(vm, unhealthyVm, judged));
+    try {
+      if (!(await this.#removeIf(judge, judged, { vm, keepDisks }))) return null;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return { end: 'Refused', message: error.message };
+    }
+    this.#onReplaced?.(key);
+    const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${attempt}): ${message}`;
+    await recordEvent(this.#client, key, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
+    return this.#removed(vm, keepDisks);
+  }
+
+  async #removed(vm: Stored<VirtualMachine>, keptDisks: boolean): Promise<Removal> {
+    return { end: 'Removed', events: await lastEvents(this.#client, vm), keptDisks };
+  }
+
+  async #mayHaveData(vm: Stored<VirtualMachine>, { mayHaveData }: UnhealthyVm, judged: Doomed): Promise<boolean> {
+    return mayHaveData || !(await this.#hasNeverRun(vm, judged)) || (await this.#hasOlderDisk(vm));
   }
 
   /** Checks again right before acting: the plan may be old. */

@@ -17,7 +17,15 @@ import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
 import { remembered } from '../cache/remembered.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
-import type { Aside, Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
+import type {
+  WaitWithoutPlace,
+  Begun,
+  DisruptionMethod,
+  Followed,
+  Turn,
+  WaveProgress,
+  WaveStop,
+} from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmUpdater } from './vm-updater.ts';
@@ -139,10 +147,10 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     };
   }
 
-  async execute(item: BatchVm, _begun: Begun, aside: Aside): Promise<UpdateOutcome | NotAdmitted | null> {
+  async execute(item: BatchVm, _begun: Begun, wait: WaitWithoutPlace): Promise<UpdateOutcome | NotAdmitted | null> {
     // It is made again by the batch.
     if (item.act === 'replace') return null;
-    const outcome = await this.#in.updater.execute(item, aside);
+    const outcome = await this.#in.updater.execute(item, wait);
     if (outcome instanceof NotAdmitted) this.#refusals.add(OWN_BUDGET, outcome.whyNot);
     else this.#refusals.forget(OWN_BUDGET);
     return outcome;

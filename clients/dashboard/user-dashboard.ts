@@ -40,7 +40,7 @@ export interface UserDashboard {
 }
 
 const LOOK_MS = 1_000;
-const TOUCH_MS = 60_000;
+const LOOK_AGAIN_MS = 60_000;
 /** How often it is looked whether workers work: Temporal lists one that is gone for 75 s. */
 const WORKERS_MS = 15_000;
 const PROBE_MS = 1_000;
@@ -51,7 +51,7 @@ const LOST_MS = 5_000;
 export async function openUserDashboard(session: Session, options: UserDashboardOptions): Promise<UserDashboard> {
   const kube = await session.kube();
   const { isReadOnly, namespace, streamMs } = options;
-  const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.touch() });
+  const rights: Rights = new Rights(kube, { isReadOnly, onChange: () => fleet.lookAgain() });
   const fleet: Fleet = new Fleet({ whyNot: (what, where) => rights.whyNot(what, where), now: () => kube.clock.now() });
   const sources: Sources = new Sources(kube, fleet, {
     onChange: () => stream.updateSession({ unseen: sources.unseen, namespaces: sources.namespaces }),
@@ -90,7 +90,7 @@ export async function openUserDashboard(session: Session, options: UserDashboard
       // Rights may be given and taken while nothing else changes.
       timers = [
         setInterval(() => fleet.tick(), LOOK_MS),
-        setInterval(() => fleet.touch(), TOUCH_MS),
+        setInterval(() => fleet.lookAgain(), LOOK_AGAIN_MS),
         setInterval(lookAtWorkers, WORKERS_MS),
       ];
       lookAtWorkers();

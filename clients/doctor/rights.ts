@@ -69,6 +69,6 @@ const rightsIn = (rules: readonly string[]): Right[] =>
   rules.flatMap((rule) => {
     const [path = '', verbs = '', name] = rule.split(' ');
     const [, plural = '', group = '', subresource] = /^(\w[\w-]*)\.?([^/]*)\/?(.*)$/.exec(path) ?? [];
-    const named = { ...(subresource ? { subresource } : {}), ...(name === undefined ? {} : { name }) };
-    return (verbs.split(',') as Right['verb'][]).map((verb) => ({ verb, resource: { group, plural }, ...named }));
+    const target = { ...(subresource ? { subresource } : {}), ...(name === undefined ? {} : { name }) };
+    return (verbs.split(',') as Right['verb'][]).map((verb) => ({ verb, resource: { group, plural }, ...target }));
   });

@@ -42,6 +42,6 @@ export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promi
   const delegated = items.filter(({ spec }) => spec?.holderIdentity !== undefined);
   if (delegated.length === 0)
     return ok(`no namespace has its own workers: the workers of ${cluster} serve all namespaces`);
-  const named = delegated.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
-  return ok(`these namespaces are left to their own workers: ${named.toSorted().join(', ')}`);
+  const namespaces = delegated.map(({ metadata, spec }) => `${metadata.namespace} (${spec!.holderIdentity})`);
+  return ok(`these namespaces are left to their own workers: ${namespaces.toSorted().join(', ')}`);
 }

@@ -53,9 +53,9 @@ interface Supported {
 /** Which types nodes have beside those in use. Labels say nothing of deprecation. */
 export function supportLines(supported: readonly Supported[], types: readonly TypeInUse[]): string[] {
   const others = supported.filter(({ type }) => types.every((used) => used.type !== type));
-  const named = others.map(({ type, nodes }) => `${type} (${nodes})`).join(', ');
+  const counted = others.map(({ type, nodes }) => `${type} (${nodes})`).join(', ');
   return [
-    `other types that nodes have, and how many do: ${others.length === 0 ? 'none' : named}`,
+    `other types that nodes have, and how many do: ${others.length === 0 ? 'none' : counted}`,
     "types that will be removed: only KubeVirt's metric kubevirt_node_deprecated_machine_types names them",
   ];
 }

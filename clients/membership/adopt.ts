@@ -101,13 +101,15 @@ export const nameForAdoption = (
       if (fault !== null)
         throw new Failure(`the annotation ${ADOPT_VMS_ANNOTATION} of pool ${key.name} can't be read: ${fault}`);
       const fresh = vms.filter(({ metadata }) => before.get(metadata.name)?.uid !== metadata.uid);
-      const named = new Map(before);
-      for (const { metadata } of fresh) named.set(metadata.name, { uid: metadata.uid, keep: false });
-      if (named.size > MAX_NAMED)
-        throw new Failure(`pool ${key.name} can adopt ${MAX_NAMED} VMs at once, and would have ${named.size} to adopt`);
+      const toAdopt = new Map(before);
+      for (const { metadata } of fresh) toAdopt.set(metadata.name, { uid: metadata.uid, keep: false });
+      if (toAdopt.size > MAX_NAMED)
+        throw new Failure(
+          `pool ${key.name} can adopt ${MAX_NAMED} VMs at once, and would have ${toAdopt.size} to adopt`,
+        );
       if (dryRun === 'client' || fresh.length === 0) return;
       const patch = {
-        metadata: { resourceVersion, annotations: { [ADOPT_VMS_ANNOTATION]: namesText(named) } },
+        metadata: { resourceVersion, annotations: { [ADOPT_VMS_ANNOTATION]: namesText(toAdopt) } },
         ...(keepReplicas !== true && { spec: { replicas: wantedReplicas(pool) + fresh.length } }),
       };
       const how = { dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };

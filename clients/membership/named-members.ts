@@ -26,17 +26,17 @@ export async function untilMembersMoved(
   { annotation, verb, timeout }: Waiting,
 ): Promise<(Vm | undefined)[]> {
   const kube = await session.kube();
-  const named = vms.map(({ metadata }) => metadata);
+  const members = vms.map(({ metadata }) => metadata);
   await followPool(
     { kube, pool: await poolForRequest(kube, { namespace, name }), timeout },
-    ({ metadata }) => !named.some(namedAmong(namedIn(metadata.annotations, annotation))),
+    ({ metadata }) => !members.some(namedAmong(namedIn(metadata.annotations, annotation))),
     async () => {
       const message = (await missingWorkers(session)) ?? 'one does as soon as it can';
       return `pool ${name} is asked to ${verb} VMs, and no worker has within ${timeout / 1000} s: ${message}`;
     },
   );
   const now = await Promise.all(
-    named.map(async (vm) => {
+    members.map(async (vm) => {
       const found = await ifThere(kube.get<Vm>(VirtualMachines, { namespace, name: vm.name }));
       return found?.metadata.uid === vm.uid ? found : undefined;
     }),

@@ -50,7 +50,7 @@ export class StatusWatch {
       this.#broken = { at: Date.now(), message: error.message };
       this.#failed.reject(error);
     };
-    const touch = (uid: string | undefined): void => void (uid !== undefined && this.#affected.add(uid));
+    const markAffected = (uid: string | undefined): void => void (uid !== undefined && this.#affected.add(uid));
     this.#owners = new ListWatch<Stored<Owner>, Stored<Owner>>({
       client,
       namespace,
@@ -58,7 +58,7 @@ export class StatusWatch {
       onError,
       resource: kind.resource,
       view: (owner) => owner,
-      onChange: (_key, before, after) => touch((after ?? before!).metadata.uid),
+      onChange: (_key, before, after) => markAffected((after ?? before!).metadata.uid),
     });
     const view = memberOf(kind.members);
     this.#members = new ListWatch<KubeObject, Member>({
@@ -67,7 +67,7 @@ export class StatusWatch {
       onError,
       resource: kind.members.resource,
       view: (member) => view(withoutManagedFields(member)),
-      onChange: (_key, before, after) => touch(controllerOf(after ?? before!)?.uid),
+      onChange: (_key, before, after) => markAffected(controllerOf(after ?? before!)?.uid),
     });
     try {
       const all = Promise.all([this.#owners.start().ready(), this.#members.start().ready()]);

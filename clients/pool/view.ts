@@ -88,7 +88,7 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly RevisionReco
   const target = revisionOf(poolTemplate(spec));
   const known: Partial<NonNullable<Pool['status']>> = status ?? {};
   const isSeen = (known.observedGeneration ?? 0) >= (metadata.generation ?? 0) && known.updateRevision === target;
-  const named = (hash: string): NamedRevision => ({
+  const numbered = (hash: string): NamedRevision => ({
     hash,
     number: revisions.find((one) => one.hash === hash)?.number ?? null,
   });
@@ -101,8 +101,8 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly RevisionReco
     phase,
     end: ENDS[phase] ?? null,
     message,
-    target: named(target),
-    current: known.currentRevision === undefined ? null : named(known.currentRevision),
+    target: numbered(target),
+    current: known.currentRevision === undefined ? null : numbered(known.currentRevision),
     ...originOf(revisions.find(({ hash }) => hash === target)),
     replicas: (known.replicas ?? 0) - (known.surgeReplicas ?? 0),
     updatedReplicas: isSeen ? (known.updatedReplicas ?? 0) : 0,

@@ -58,8 +58,8 @@ export function nameVms(
     if (currentReplicas !== undefined && wanted !== currentReplicas)
       throw new Failure(`pool ${key.name} wants ${countOf(Pools, wanted)}, not ${currentReplicas}: left as it is`);
     checkPool(pool);
-    const named = new Map(namedRemovals(pool.metadata.annotations).vms);
-    const names = [...new Set(given)].filter((name) => !keep || named.get(name)?.keep !== true);
+    const toRemove = new Map(namedRemovals(pool.metadata.annotations).vms);
+    const names = [...new Set(given)].filter((name) => !keep || toRemove.get(name)?.keep !== true);
     const replicas = isCounted ? wanted - names.length : wanted;
     const vms = await Promise.all(names.map((name) => ifThere(kube.get(VirtualMachines, { namespace, name }))));
     const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index], { keep, isCounted }) ?? []);
@@ -67,13 +67,13 @@ export function nameVms(
       throw new Failure(`no VM is ${keep ? 'detached' : 'removed'} from pool ${key.name}: ${faults.join('; ')}`);
     if (replicas < 0)
       throw new Failure(`pool ${key.name} wants ${countOf(Pools, wanted)}: ${names.length} can't be removed`);
-    for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, { uid: vm.metadata.uid, keep });
-    if (named.size > MAX_NAMED)
+    for (const vm of vms) if (vm !== undefined) toRemove.set(vm.metadata.name, { uid: vm.metadata.uid, keep });
+    if (toRemove.size > MAX_NAMED)
       throw new Failure(
-        `pool ${key.name} can remove ${MAX_NAMED} VMs by name at once, and would have ${named.size} to remove`,
+        `pool ${key.name} can remove ${MAX_NAMED} VMs by name at once, and would have ${toRemove.size} to remove`,
       );
     if (dryRun === 'client') return replicas;
-    const annotations = { [REMOVE_VMS_ANNOTATION]: namesText(named) };
+    const annotations = { [REMOVE_VMS_ANNOTATION]: namesText(toRemove) };
     const patch = { metadata: { resourceVersion, annotations }, ...(isCounted && { spec: { replicas } }) };
     const options = { dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
     await kube.patch(VirtualMachinePools, key, 'merge', patch, options);

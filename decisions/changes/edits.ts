@@ -61,8 +61,8 @@ function collect(edits: Edit[], { live, patch, path, had }: EditContext): string
     }
     return null;
   }
-  const named = namedItems(live, patch, path);
-  if (named !== null) return collectItems(edits, { ...named, path });
+  const items = namedItems(live, patch, path);
+  if (items !== null) return collectItems(edits, { ...items, path });
   const [was, is] = [live ?? undefined, isObject(patch) ? withoutNulls(patch) : (patch ?? undefined)];
   if (canonical(was ?? null) !== canonical(is ?? null))
     edits.push({ path, ...(was === undefined ? {} : { was }), ...(is === undefined ? {} : { is }), ...below(had) });

@@ -36,10 +36,10 @@ export function stepsWithReuse(
     const of = reuse.reuse === 'as-they-are' ? reuse.revision : revision;
     byRevision.set(of, [...(byRevision.get(of) ?? []), number]);
   }
-  const named = (which: number[]): string => formatNames(which.map((number) => vmName(pool.metadata.name, number)));
+  const vmsOf = (which: number[]): string => formatNames(which.map((number) => vmName(pool.metadata.name, number)));
   const steps = [...byRevision].map(([of, some]): PoolStep => {
-    const others = own.length === 0 ? '' : `; ${named(own)} with kept disks, as those were made`;
-    const older = of === revision ? others : `; ${named(some)} with kept disks of revision ${of}`;
+    const others = own.length === 0 ? '' : `; ${vmsOf(own)} with kept disks, as those were made`;
+    const older = of === revision ? others : `; ${vmsOf(some)} with kept disks of revision ${of}`;
     return {
       kind: 'create',
       numbers: some,

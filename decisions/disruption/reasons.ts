@@ -53,12 +53,12 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
 
 function ofOperation(operation: Operation): Reason {
   const { kind, since, isOverdue } = operation;
-  const message = MESSAGES[kind](named(operation));
+  const message = MESSAGES[kind](objectText(operation));
   if (isOverdue === undefined || USUAL_MS[kind] === 0) return { kind, message };
   return { kind, message: `${message}, since ${rfc3339(since!)}, which is longer than usual`, isOverdue };
 }
 
-const named = ({ object }: Operation): string => (object === null ? '' : ` (${object})`);
+const objectText = ({ object }: Operation): string => (object === null ? '' : ` (${object})`);
 
 const MESSAGES: Record<OperationKind, (name: string) => string> = {
   Snapshot: (name) => `a snapshot of it${name} is taken`,

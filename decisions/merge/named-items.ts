@@ -5,8 +5,8 @@ const nameOf = (item: unknown): unknown => field(item, 'name') ?? field(item, 'm
 
 /** Returns the items by name; undefined if an item has none or two share one. */
 export function byName(items: readonly unknown[]): Map<string, unknown> | undefined {
-  const named = new Map(items.map((item) => [nameOf(item), item]));
-  return named.size === items.length && [...named.keys()].every((name) => typeof name === 'string')
-    ? (named as Map<string, unknown>)
+  const byName = new Map(items.map((item) => [nameOf(item), item]));
+  return byName.size === items.length && [...byName.keys()].every((name) => typeof name === 'string')
+    ? (byName as Map<string, unknown>)
     : undefined;
 }

@@ -145,4 +145,4 @@ const pausedCondition = ({ spec, metadata }: StoredOperation): OperationConditio
     : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 
 /** The requester named when a run is paused or aborted because its object says so. */
-export const BY_SPEC = 'its operation';
+export const BY_OPERATION = 'its operation';

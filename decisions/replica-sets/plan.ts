@@ -115,7 +115,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
   const stepsOf = (given: SetInput, limit: RemovalLimit): ReplicaSetStep[] =>
-    isDeleted ? planEnd(endOf(given), limit) : planMembers({ ...given, uncertain }, members, limit);
+    isDeleted ? planEnd(deletionInput(given), limit) : planMembers({ ...given, uncertain }, members, limit);
   const limit = removalLimitIn(input);
   const steps = [...withoutDelayed(input, keptReplicas(set)), ...stepsOf(input, limit)];
   const starts = startsAfter(input, steps);
@@ -166,7 +166,7 @@ const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]
 const retryAt = (starts: FailedStarts | null, { present }: Members, { spec }: StoredSet): number | null =>
   starts !== null && present.size < spec.replicas && spec.paused !== true ? starts.retryAt : null;
 
-const endOf = (input: SetInput) => ({
+const deletionInput = (input: SetInput) => ({
   ...input,
   owner: input.set,
   finalizer: REPLICA_SET_FINALIZER,

@@ -36,61 +36,88 @@ export interface RolloutNeeds {
 
 /** Returns what the VMs that nothing is working on need to reach the target's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
-  const { vmiOf, busy, batches, queued } = context.input;
-  const needs: RolloutNeeds = { free: [], excluded: 0, failed: 0, later: 0, laterRunning: 0 };
-  if (context.spec.update.kind === 'unmanaged') return { ...needs, excluded: unmanaged(context, target) };
-  const namesByReason: NamesByReason = { Stuck: new Map(), Vms: new Map(), Left: new Map() };
-  const addReason = (kind: keyof typeof namesByReason, vm: VmView, message: string): void =>
-    void namesByReason[kind].set(message, [...(namesByReason[kind].get(message) ?? []), vm.name]);
-  const { reserved } = reservedNames(batches, context.input.vms, () => false);
+  const { vmiOf, busy, batches, queued, vms } = context.input;
+  const tally = new NeedsTally(context, failedIn(state));
+  if (context.spec.update.kind === 'unmanaged') return { ...tally.needs, excluded: unmanaged(context, target) };
+  const { reserved } = reservedNames(batches, vms, () => false);
   const inProgress = new Set([...reserved, ...queued.map(({ name }) => name)]);
   const ofStandby = standbyTarget(target);
-  const givenBack = deferredVms(context, target);
-  const hasFailed = failedIn(state);
-  for (const vm of unlabelledIn(context)) {
-    needs.later++;
-    addReason('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
-  }
+  const deferredBefore = deferredVms(context, target);
+  for (const vm of unlabelledIn(context)) tally.addUnlabelled(vm);
   for (const vm of [...context.standby, ...context.active]) {
+    const before = deferredBefore.get(vm.name);
     // A VM that is just tried again is still said to wait: the status would change with each try.
-    if (inProgress.has(vm.name) && waitsAgain(givenBack.get(vm.name)))
-      addReason('Vms', vm, givenBack.get(vm.name)!.message);
+    if (inProgress.has(vm.name) && waitsAgain(before)) tally.addReason('Vms', vm, before.message);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
     const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
-    const need = inTime(context, vm, wanted, givenBack.get(vm.name));
-    if (need.need === 'nothing') continue;
-    if (need.need === 'excluded') {
-      // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
-      // all other VMs back by several rollouts.
-      if (!vm.optedOut) needs.excluded++;
-      addReason('Left', vm, need.message);
-    } else if (need.need === 'deferred') {
-      if (need.until !== null) context.waits.requeue(need.until);
-      needs.later++;
-      if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
-      addReason(isStuck(context, vm, need) ? 'Stuck' : 'Vms', vm, need.message);
-    } else if (hasFailed(vm)) {
-      needs.excluded++;
-      needs.failed++;
-      addReason('Left', vm, 'it has failed in this rollout');
-    } else {
-      const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
-      const { need: _act, ...update } = need;
-      needs.free.push({ vm, ...update, down, wasDeferred: givenBack.has(vm.name) });
-    }
+    tally.add(vm, inTime(context, vm, wanted, before), before !== undefined);
   }
-  say(context, namesByReason, needs.free.length === 0 && batches.length === 0);
-  return needs;
+  tally.report();
+  return tally.needs;
 }
 
-type NamesByReason = Record<'Stuck' | 'Vms' | 'Left', Map<string, string[]>>;
+class NeedsTally {
+  readonly needs: RolloutNeeds = { free: [], excluded: 0, failed: 0, later: 0, laterRunning: 0 };
+  readonly #context: RolloutContext;
+  readonly #hasFailed: (vm: VmView) => boolean;
+  readonly #namesByReason = { Stuck: new Map<string, string[]>(), Vms: new Map(), Left: new Map() };
 
-/** `isIdle`: the rollout can do nothing else, and is stuck if VMs are. */
-function say({ waits }: RolloutContext, namesByReason: NamesByReason, isIdle: boolean): void {
-  // The order of VMs in a snapshot is arbitrary and must not change the wording.
-  for (const kind of ['Stuck', 'Vms', 'Left'] as const) {
-    const sentences = [...namesByReason[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`).sort();
-    for (const sentence of sentences) waits.for(kind === 'Stuck' && !isIdle ? 'Vms' : kind, sentence);
+  constructor(context: RolloutContext, hasFailed: (vm: VmView) => boolean) {
+    this.#context = context;
+    this.#hasFailed = hasFailed;
+  }
+
+  add(vm: VmView, need: UpdateNeed, wasDeferred: boolean): void {
+    const { vmiOf } = this.#context.input;
+    if (need.need === 'nothing') return;
+    if (need.need === 'excluded') return this.#exclude(vm, need.message);
+    if (need.need === 'deferred') return this.#defer(vm, need);
+    if (this.#hasFailed(vm)) return this.#excludeFailed(vm);
+    const { need: _act, ...update } = need;
+    const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
+    this.needs.free.push({ vm, ...update, down, wasDeferred });
+  }
+
+  addUnlabelled(vm: VmView): void {
+    this.needs.later++;
+    this.addReason('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
+  }
+
+  addReason(kind: 'Stuck' | 'Vms' | 'Left', { name }: VmView, message: string): void {
+    const names = this.#namesByReason[kind];
+    names.set(message, [...(names.get(message) ?? []), name]);
+  }
+
+  #exclude(vm: VmView, message: string): void {
+    // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take all
+    // other VMs back by several rollouts.
+    if (!vm.optedOut) this.needs.excluded++;
+    this.addReason('Left', vm, message);
+  }
+
+  #excludeFailed(vm: VmView): void {
+    this.needs.excluded++;
+    this.needs.failed++;
+    this.addReason('Left', vm, 'it has failed in this rollout');
+  }
+
+  #defer(vm: VmView, need: Deferred): void {
+    const { waits, input } = this.#context;
+    if (need.until !== null) waits.requeue(need.until);
+    this.needs.later++;
+    if (isRegular(vm) && isMeantToRun(vm, input.vmiOf(vm))) this.needs.laterRunning++;
+    this.addReason(isStuck(this.#context, vm, need) ? 'Stuck' : 'Vms', vm, need.message);
+  }
+
+  /** Says what VMs wait for. If the rollout can do nothing else, it is stuck if VMs are. */
+  report(): void {
+    const { waits, input } = this.#context;
+    const isIdle = this.needs.free.length === 0 && input.batches.length === 0;
+    for (const kind of ['Stuck', 'Vms', 'Left'] as const) {
+      const sentences = [...this.#namesByReason[kind]].map(([message, names]) => `${formatNames(names)}: ${message}`);
+      // The order of VMs in a snapshot is arbitrary and must not change the wording.
+      for (const sentence of sentences.toSorted()) waits.for(kind === 'Stuck' && !isIdle ? 'Vms' : kind, sentence);
+    }
   }
 }
 
@@ -115,8 +142,8 @@ const deferredVms = ({ input }: RolloutContext, target: RolloutTarget): Map<stri
   new Map((input.deferred ?? []).filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
 
 /** A VM whose first correction holds waits for nothing. */
-const waitsAgain = (givenBack: DeferredVm | undefined): boolean =>
-  givenBack !== undefined && (givenBack.corrected !== true || givenBack.tries > 1);
+const waitsAgain = (before: DeferredVm | undefined): before is DeferredVm =>
+  before !== undefined && (before.corrected !== true || before.tries > 1);
 
 /** What is not tried again at once after a VM was given back. */
 const PUT_OFF: ReadonlySet<UpdateAct> = new Set(['migrate', 'restart', 'replace']);

@@ -78,12 +78,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { newest, waits } = context;
   const { batches } = input;
   const stale = withOlderContent(context);
-  const changed = withChanges(context, withRolloutRequest(context, knownState(context, input.state)));
-  const failed = haltForFailures(
-    context,
-    withSurgeFailures(context, withRegressions(context, withUnmade(context, changed))),
-  );
-  const known = haltForCheck(context, failed);
+  const known = broughtUpToDate(context, input.state);
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
@@ -134,6 +129,18 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
     outdatedPods: outdatedPods(context, newest),
   };
+}
+
+/**
+ * Records in the state what has happened since the last plan. The order matters: a request is about the state that its
+ * user has seen, newer content takes back what failed with older content, and only what has failed then may halt it.
+ */
+function broughtUpToDate(context: RolloutContext, stored: RolloutStatus | null): RolloutStatus {
+  const asked = withRolloutRequest(context, knownState(context, stored));
+  const changed = withChanges(context, asked);
+  const regressed = withRegressions(context, withUnmade(context, changed));
+  const failed = withSurgeFailures(context, regressed);
+  return haltForCheck(context, haltForFailures(context, failed));
 }
 
 /** Names of VMs that a batch takes down. */

@@ -39,55 +39,35 @@ const ADD_FINALIZER: ScaleStep = { kind: 'addFinalizer', reason: 'the pool must 
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
-  const { pool, vms, inProgress, removals, pendingNonReplicas } = input;
+  const { pool, inProgress, removals, burstToFinish } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return mayTry(input, 'FailedFinalizer') ? { ...NOTHING, steps: [ADD_FINALIZER] } : NOTHING;
-  const leaving = new Set(inProgress.deleting);
-  const existing = new Set(vms.map((vm) => vm.name));
-  const pendingCreates = [...new Set([...inProgress.creating, ...input.reserved, ...input.pendingCreates])].filter(
-    (name) => !existing.has(name) && !pendingNonReplicas.has(name),
-  );
-  const beside = [...new Set([...(inProgress.standby ?? []), ...pendingNonReplicas])].filter(
-    (name) => !existing.has(name),
-  );
-  const ownNames = new Set([...existing, ...pendingCreates, ...beside]);
-  const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
-  const isNamed = namedAmong(removals);
-  const active = staying.filter(isRegular).filter((vm) => !isNamed(vm));
-  const wanted = pool.spec.replicas;
+  const members = membersOf(input);
+  const { active, ownNames, isNamed } = members;
   const rules = rulesOf(pool);
   const window = scaleInWindow(rules, input.now);
   const limit = removalLimitIn(input);
-  const { burstToFinish } = input;
   const toFinish = burstToFinish === input.burst ? limit : removalLimitIn({ ...input, burst: burstToFinish });
   const steps: ScaleStep[] = [
     ...finishRemovals(input, toFinish),
-    ...removeNamed(input, staying.filter(isNamed), limit),
+    ...removeNamed(input, members.staying.filter(isNamed), limit),
     ...forgetRemoved(input),
   ];
-
-  // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
-  const present = vms.filter(isRegular).length;
-  const missing = Math.max(
-    wanted - present - pendingCreates.length,
-    comingBack(input, input.first, inProgress.creating),
-  );
+  const missing = missingIn(input, members);
   // VMs still to come don't make existing VMs surplus: before creating them, an activity checks whether they are still
   // wanted.
-  const excess = active.length - wanted;
+  const excess = active.length - pool.spec.replicas;
   const mayLeave = removals.fault === null && window.open;
-  const promoted = missing > 0 ? promotion(input, missing, existing, isNamed) : NO_PROMOTION;
+  const promoted = missing > 0 ? promotion(input, missing, members) : NO_PROMOTION;
   steps.push(...promoted.steps);
   if (missing > promoted.covered)
     steps.push(...scaleOut(input, missing - promoted.covered, ownNames, promoted.names.size));
   else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, limit));
-  const refilling = refill(input, beside.length, ownNames);
+  const refilling = refill(input, members.pendingNonReplicas, ownNames);
   // Replicas have priority: a quota that has little room left has it for them.
   const isDeferred = missing > 0 || inProgress.creating.length > 0;
   if (!isDeferred) steps.push(...refilling);
-  const standby = staying
-    .filter(isStandby)
-    .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.reserved.has(vm.name));
+  const standby = remainingStandby(input, members, promoted);
   if (mayLeave) steps.push(...removeSurplusStandby(input, standby, limit));
   const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, standby, fault: removals.fault });
@@ -101,6 +81,50 @@ export function planScale(input: ScaleInput): ScalePlan {
   };
 }
 
+interface Members {
+  /** Names of VMs that exist, and of these and all that are being made or about to be. */
+  existing: ReadonlySet<string>;
+  ownNames: ReadonlySet<string>;
+  /** How many replicas, and how many others, are being made or about to be. */
+  pendingReplicas: number;
+  pendingNonReplicas: number;
+  /** VMs that are not about to leave, and the replicas among them that users have not asked to remove. */
+  staying: VmView[];
+  active: RegularVm[];
+  /** Whether users have asked to remove the VM. */
+  isNamed: (vm: VmView) => boolean;
+}
+
+function membersOf({ vms, inProgress, removals, pendingNonReplicas, reserved, pendingCreates }: ScaleInput): Members {
+  const leaving = new Set(inProgress.deleting);
+  const existing = new Set(vms.map(nameOf));
+  const isPending = (name: string): boolean => !existing.has(name);
+  const replicas = new Set([...inProgress.creating, ...reserved, ...pendingCreates].filter(isPending));
+  for (const name of pendingNonReplicas) replicas.delete(name);
+  const others = new Set([...(inProgress.standby ?? []), ...pendingNonReplicas].filter(isPending));
+  const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
+  const isNamed = namedAmong(removals);
+  return {
+    existing,
+    ownNames: new Set([...existing, ...replicas, ...others]),
+    pendingReplicas: replicas.size,
+    pendingNonReplicas: others.size,
+    staying,
+    active: staying.filter(isRegular).filter((vm) => !isNamed(vm)),
+    isNamed,
+  };
+}
+
+/** A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants. */
+function missingIn(input: ScaleInput, { pendingReplicas }: Members): number {
+  const present = input.vms.filter(isRegular).length;
+  const missing = input.pool.spec.replicas - present - pendingReplicas;
+  return Math.max(missing, comingBack(input, input.first, input.inProgress.creating));
+}
+
+const remainingStandby = ({ reserved }: ScaleInput, { staying, isNamed }: Members, { names }: Promoted): StandbyVm[] =>
+  staying.filter(isStandby).filter((vm) => !isNamed(vm) && !names.has(vm.name) && !reserved.has(vm.name));
+
 interface Promoted {
   steps: ScaleStep[];
   names: ReadonlySet<string>;
@@ -111,12 +135,7 @@ interface Promoted {
 const NO_PROMOTION: Promoted = { steps: [], names: new Set(), covered: 0 };
 
 /** A VM that healing replaces comes back under its own number. All others that are missing may be any. */
-function promotion(
-  input: ScaleInput,
-  missing: number,
-  existing: ReadonlySet<string>,
-  isNamed: (vm: VmView) => boolean,
-): Promoted {
+function promotion(input: ScaleInput, missing: number, { existing, isNamed }: Members): Promoted {
   const { replicas } = input.pool.spec;
   const back = input.first.filter((name) => !existing.has(name)).length;
   const { now, soon } = chooseToPromote({ ...input, isNamed }, missing - back);

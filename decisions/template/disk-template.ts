@@ -10,13 +10,13 @@ export type DiskTemplate = Json;
 /** The disk templates of a VirtualMachine's spec, by name. */
 export function diskTemplates(spec: { dataVolumeTemplates?: unknown } | null | undefined): Map<string, DiskTemplate> {
   const { dataVolumeTemplates: templates } = spec ?? {};
-  const named = (Array.isArray(templates) ? templates : [])
+  const byName = (Array.isArray(templates) ? templates : [])
     .filter(isObject)
     .flatMap((template): [string, DiskTemplate][] => {
       const name = field(template, 'metadata', 'name');
       return typeof name === 'string' ? [[name, template]] : [];
     });
-  return new Map(named);
+  return new Map(byName);
 }
 
 const CLAIMS = ['pvc', 'storage'] as const;

@@ -11,7 +11,7 @@ import type { BegunAct } from '../../decisions/history/act.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import { RESTORED } from '../../decisions/operations/restored.ts';
-import { BY_SPEC } from '../../decisions/operations/status.ts';
+import { BY_OPERATION } from '../../decisions/operations/status.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { RunOutline } from '../../decisions/runs/progress.ts';
@@ -248,4 +248,4 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
   }
 }
 
-const bySpec = (reason: string): UserRequest => ({ by: BY_SPEC, at: new Date(Date.now()).toISOString(), reason });
+const bySpec = (reason: string): UserRequest => ({ by: BY_OPERATION, at: new Date(Date.now()).toISOString(), reason });

@@ -35,7 +35,7 @@ export class Details {
   }
 
   async vm(segments: readonly string[]): Promise<VmDetails> {
-    const [namespace, name] = named(segments, 2) as [string, string];
+    const [namespace, name] = namesIn(segments, 2) as [string, string];
     const kube = await this.#session.kube();
     const card = this.#fleet.cardOf(`${namespace}/${name}`);
     const pool = card?.pool ?? undefined;
@@ -66,7 +66,7 @@ export class Details {
   }
 
   async owner(segments: readonly string[]): Promise<OwnerDetails> {
-    const [kind, namespace, name] = named(segments, 3) as [string, string, string];
+    const [kind, namespace, name] = namesIn(segments, 3) as [string, string, string];
     const owner = ownerKindOf(kind);
     if (owner === undefined) throw new Failure(`unknown kind ${kind}`);
     const kube = await this.#session.kube();
@@ -88,7 +88,7 @@ export class Details {
   }
 
   async node(segments: readonly string[]): Promise<NodeDetails> {
-    const [node] = named(segments, 1) as [string];
+    const [node] = namesIn(segments, 1) as [string];
     const { items, ...known } = await nodeViewOf(await this.#session.kube(), node);
     return { ...known, items: items.map((item) => ({ ...item, needsPerson: NEEDS_A_USER.has(item.state) })) };
   }
@@ -110,7 +110,7 @@ function waitOf(card: Card | undefined, vm: string, now: number): VmDetails['wai
 }
 
 /** Throws `Failure` if there are not so many words. */
-export function named(segments: readonly string[], count: number): readonly string[] {
+export function namesIn(segments: readonly string[], count: number): readonly string[] {
   if (segments.length === count && segments.every((segment) => segment !== '')) return segments;
   throw new Failure('the address names no object');
 }

@@ -9,7 +9,7 @@ import { actsOfOperation } from '../../operations/acts.ts';
 import { workflowUrl } from '../../owners/progress.ts';
 import type { Session } from '../../session/session.ts';
 import type { LogEntry, OperationLog, ReportLine, TransitionReport } from '../contract/requests.ts';
-import { named } from './details.ts';
+import { namesIn } from './details.ts';
 import { Kept, soon } from './kept.ts';
 import { paged, type Read } from './paged.ts';
 
@@ -49,7 +49,7 @@ export class OperationDetails {
   }
 
   async #read([namespace, name]: readonly string[]): Promise<StoredOperation> {
-    named([namespace ?? '', name ?? ''], 2);
+    namesIn([namespace ?? '', name ?? ''], 2);
     const key = { namespace: namespace === '-' ? undefined : namespace, name: name! };
     return (await this.#session.kube()).get<StoredOperation>(operationResource(key), key);
   }

@@ -52,12 +52,12 @@ export class Drains {
   }
 
   /** Tells that a migration of the VMI has begun or ended. */
-  touchVmi(vmi: VmiView | undefined): void {
+  lookAgainAtVmi(vmi: VmiView | undefined): void {
     if (vmi?.node != null) this.dirty.add(vmi.node);
   }
 
   /** Has all be looked at again, such as when rights change. */
-  touch(): void {
+  lookAgain(): void {
     for (const node of [...this.#nodes.keys(), ...this.#on.keys()]) this.dirty.add(node);
   }
 

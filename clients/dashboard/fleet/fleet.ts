@@ -90,7 +90,7 @@ export class Fleet {
   setRevision(namespace: string, before: SeenRevision | undefined, after: SeenRevision | undefined): void {
     this.#revisions.set(before, after);
     const pool = (after ?? before)?.pool;
-    if (pool !== undefined) this.#seating.touchOwner('VirtualMachinePool', namespace, pool);
+    if (pool !== undefined) this.#seating.lookAgainAtOwner('VirtualMachinePool', namespace, pool);
   }
 
   setVm(key: string, vm: VmView | undefined): void {
@@ -105,7 +105,7 @@ export class Fleet {
   setMigration(key: string, before: SeenMigration | undefined, after: SeenMigration | undefined): void {
     this.#members.setMigration(key, before, after);
     for (const view of [before, after])
-      if (view != null) this.#drains.touchVmi(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
+      if (view != null) this.#drains.lookAgainAtVmi(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
   }
 
   /** Whether the user may not see VMIs of the namespace, so that what VMs say of themselves counts; `*`: of any. */
@@ -167,11 +167,11 @@ export class Fleet {
   }
 
   /** Has what depends on rights be looked at again. */
-  touch(): void {
-    this.#seating.touch();
+  lookAgain(): void {
+    this.#seating.lookAgain();
     for (const key of this.#operations.keys()) this.#lookAtOperation(key);
     for (const key of this.#schedules.keys()) this.#lookAtSchedule(key);
-    this.#drains.touch();
+    this.#drains.lookAgain();
   }
 
   /** Looks at what changes with time alone. */

@@ -64,11 +64,11 @@ export class Seating {
   }
 
   /** Has all cards be looked at again, whatever they show. */
-  touch(): void {
+  lookAgain(): void {
     for (const card of this.#cards.values()) this.#look(card);
   }
 
-  touchOwner(kind: VmOwnerKind, namespace: string, uid: string): void {
+  lookAgainAtOwner(kind: VmOwnerKind, namespace: string, uid: string): void {
     const card = this.#cards.get(ownerKey(kind, namespace, uid));
     if (card !== undefined) this.#look(card);
   }

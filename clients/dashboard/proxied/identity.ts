@@ -58,10 +58,10 @@ export class Identity {
     const separated = groups.flatMap((line) =>
       headers.groupSeparator === '' ? [line] : line.split(headers.groupSeparator).map((name) => name.trim()),
     );
-    const named = separated.filter((name) => name !== '').map((name) => headers.groupPrefix + name);
+    const prefixed = separated.filter((name) => name !== '').map((name) => headers.groupPrefix + name);
     return Identity.#checked(
       headers.userPrefix + user,
-      [...new Set(named)].filter((name) => name !== IMPLIED),
+      [...new Set(prefixed)].filter((name) => name !== IMPLIED),
     );
   }
 

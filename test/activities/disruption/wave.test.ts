@@ -9,7 +9,7 @@ import { disrupt, type WaveOptions, type WaveResult } from '../../../activities/
 import { withGracefulCancel } from '../../../activities/lib/graceful-cancel.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
-interface Held {
+interface Vm {
   name: string;
 }
 interface Outcome {
@@ -19,12 +19,12 @@ interface Outcome {
 }
 
 /** VMs of which so many may be down, and that are back when the test says so. */
-class Fleet implements DisruptionMethod<Held, Outcome> {
+class Fleet implements DisruptionMethod<Vm, Outcome> {
   most = 1;
   readonly taken: string[] = [];
   readonly back = new Set<string>();
   readonly down = new Set<string>();
-  vms: Held[] = [];
+  vms: Vm[] = [];
   begun: Begun[] = [];
   readonly minVersions = {};
   dueAt = Infinity;
@@ -55,7 +55,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     this.looks++;
     return this.why;
   }
-  turn({ busy, ended }: WaveProgress, now: number): Turn<Held> {
+  turn({ busy, ended }: WaveProgress, now: number): Turn<Vm> {
     const waiting = this.vms.filter(({ name }) => !busy.has(name) && !ended.has(name));
     const full = this.refusals.whyNot('', now);
     let room = full === null ? this.most - busy.size : 0;
@@ -64,11 +64,11 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     const { dueAt, isTimed, refusals } = this;
     return { next, waiting, open: waiting.length, whyNot, isTimed, dueAt, times: refusals.times };
   }
-  begin = ({ name: vm }: Held, since: number): Begun => ({ vm, since });
+  begin = ({ name: vm }: Vm, since: number): Begun => ({ vm, since });
   isNews = ({ end }: Outcome): boolean => end !== 'done';
-  givenBack = ({ name: vm }: Held, { message: why }: WaveStop): Outcome | null => ({ vm, end: 'left', message: why });
+  givenBack = ({ name: vm }: Vm, { message: why }: WaveStop): Outcome | null => ({ vm, end: 'left', message: why });
 
-  async execute({ name }: Held): Promise<Outcome | NotAdmitted | null> {
+  async execute({ name }: Vm): Promise<Outcome | NotAdmitted | null> {
     this.taken.push(name);
     const instead = this.instead.shift();
     if (instead !== undefined) {
@@ -80,7 +80,7 @@ class Fleet implements DisruptionMethod<Held, Outcome> {
     return null;
   }
 
-  async follow({ name: vm }: Held) {
+  async follow({ name: vm }: Vm) {
     const outcome = this.outcomes.get(vm) ?? (this.back.has(vm) ? ({ vm, end: 'done' } as const) : null);
     return { outcome, isLate: false, times: [] };
   }

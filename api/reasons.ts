@@ -1,6 +1,6 @@
 /**
  * Conditions in the status of pools and sets, and their reasons. They are part of the API: scripts wait for them. Each
- * has a description; `docs/pools.md` or `docs/replica-sets.md` names all of them, and a test compares.
+ * has a description; `docs/status.md` or `docs/replica-sets.md` names all of them, and a test compares.
  */
 export const CONDITION_REASONS = {
   Ready: {

@@ -12,7 +12,7 @@ import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 /** The pages about pools. */
-const PAGES = ['pools', 'updates', 'scaling', 'membership', 'healing'];
+const PAGES = ['pools', 'status', 'updates', 'scaling', 'membership', 'healing'];
 const text = PAGES.map((page) => readFileSync(new URL(`docs/${page}.md`, ROOT), 'utf8')).join('\n');
 const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml]) => yaml!);
 

@@ -6,7 +6,7 @@ import { CONDITION_REASONS, EVENT_REASONS } from '../../api/reasons.ts';
 import { SCHEDULE_REASONS } from '../../api/schedules/reasons.ts';
 import { ACT_ENDS } from '../../decisions/history/ends.ts';
 
-const docs = ['pools', 'replica-sets', 'operations']
+const docs = ['status', 'replica-sets', 'operations']
   .map((name) => readFileSync(resolve(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
   .join('\n');
 const rowsOf = (condition: string): string =>

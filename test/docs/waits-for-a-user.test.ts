@@ -9,8 +9,8 @@ const textOf = (file: string): string => readFileSync(join(PROJECT, file), 'utf8
 
 /** The rows of the table: state, Event, alert. */
 const rows = (): string[][] => {
-  const [, section = ''] = textOf('docs/monitoring.md').split('## What waits for a user');
-  const [table = ''] = section.split('\n## ');
+  const [, section = ''] = textOf('docs/status.md').split('## What needs a person');
+  const table = section.split('\n\n').find((part) => part.startsWith('| state |')) ?? '';
   return [...table.matchAll(/^\| (?!state|-)(.+) \|$/gm)].map(([, row = '']) => row.split(' | '));
 };
 

@@ -178,7 +178,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
       this.#delay = FIRST_DELAY_MS;
     });
     if (!hasEvents && !this.#endWatch.signal.aborted && performance.now() - began < SHORT_MS)
-      throw new Error('the watch was ended as soon as it had begun');
+      throw new Error('the watch ended as soon as it had begun');
   }
 
   /** Waits before the next attempt, unless that may succeed at once. */

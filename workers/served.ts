@@ -27,7 +27,7 @@ const GRACE = '35s';
 const WATCHES = 4;
 
 /** What a worker has in memory of workflows does not go with what Temporal knows of them now. */
-const PUT_BACK = 'Temporal was put back to an earlier moment, or has lost its data';
+const PUT_BACK = 'Temporal was restored from a backup, or has lost its data';
 
 /** What all that a process serves has in common. */
 export interface Surroundings {

@@ -5,7 +5,7 @@ import { MAX_RESULTS_LISTED } from './defaults-and-limits.ts';
 
 const TYPE_SHAPE = 'must be a machine type such as pc-q35-rhel9.2.0';
 const ONE_SHAPE = 'must name the old types (from), or the operation to undo (undoes)';
-const UNDO_SHAPE = 'must not say to which type, if it undoes an operation: each VM gets back what it had';
+const UNDO_SHAPE = 'must not have both to and undoes: an undo gives each VM back the type that it had';
 
 /** Which machine types an operation takes away, what VMs get instead, and how. */
 export const MachineTypeChange = z
@@ -64,7 +64,7 @@ export const MachineTypeStatus = z.strictObject({
   results: z
     .array(
       z.strictObject({
-        from: type('The type before.'),
+        from: type('The type before the change.'),
         to: type("What it becomes; empty for KubeVirt's default."),
         vms: count('How many VMs were found to have it.'),
         fault: z.string().max(1024).describe('What is wrong with that.').exactOptional(),

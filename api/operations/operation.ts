@@ -157,11 +157,11 @@ export const OperationStatus = z.strictObject({
   requestedBy: z.string().max(256).describe('Who requested it.').exactOptional(),
   startTime: time('When its VMs were chosen.').exactOptional(),
   completionTime: time('When it ended, whatever the outcome. It never runs again.').exactOptional(),
-  workflowId: z.string().max(1024).describe('Of the workflow in Temporal that carries it out.').exactOptional(),
+  workflowId: z.string().max(1024).describe('Id of the workflow in Temporal that carries it out.').exactOptional(),
   vms: z
     .strictObject({
       chosen: count('VMs in its scope.'),
-      done: count('VMs that were restarted, started, stopped, migrated or changed, and seen to be so.'),
+      done: count('VMs that were restarted, started, stopped, migrated or changed, as drover has verified.'),
       failed: count('VMs that were not ready, stopped, migrated or changed in time, or that KubeVirt refused.'),
       inProgress: count('VMs in progress.'),
       open: count('VMs that are still to be done.'),
@@ -175,7 +175,10 @@ export const OperationStatus = z.strictObject({
       z.strictObject({
         vm: VmName.describe('Its name; of a cluster-wide operation, with its namespace: namespace/name.'),
         message: z.string().max(1024),
-        wasDown: z.literal(true).describe('It was not ready before either, and does not count.').exactOptional(),
+        wasDown: z
+          .literal(true)
+          .describe('The VM was not ready before either, and its failure does not count.')
+          .exactOptional(),
       }),
     )
     .max(MAX_FAILURES_LISTED)
@@ -185,7 +188,7 @@ export const OperationStatus = z.strictObject({
     .array(
       z.strictObject({
         message: z.string().max(1024),
-        vms: count('How many VMs wait for that; absent if it is a limit that is reached.').exactOptional(),
+        vms: count('How many VMs wait for that; absent for a limit that is reached.').exactOptional(),
         names: z.array(VmName).max(MAX_NAMES_LISTED).describe('The first of them.').exactOptional(),
         excluded: z.literal(true).describe('They are left as they are, and not waited for.').exactOptional(),
       }),

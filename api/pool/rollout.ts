@@ -205,26 +205,26 @@ export type Rollout = z.infer<typeof Rollout>;
 export const CheckStatus = z.strictObject({
   of: z
     .strictObject({
-      revision: z.string().describe('That is rolled out.'),
+      revision: z.string().describe('The revision that is rolled out.'),
       step: count('Number of the step, counted from 1.'),
       since: time('When the step was reached, or the rollout was resumed there.'),
       digest: z.string().max(64).describe('Hash of the check as it is specified.'),
     })
-    .describe('What was checked: of anything else, this says nothing.'),
-  startedAt: time('When it was first looked at, without a long gap since.'),
-  lastAt: time('When it was last looked at.'),
+    .describe('What was checked. The check of another revision or step begins anew.'),
+  startedAt: time('When drover first looked at the check, without a long gap since.'),
+  lastAt: time('When drover last looked at the check.'),
   outcome: z
     .enum(['Holds', 'Fails', 'Unknown'])
-    .describe('Of the last look. Unknown: it could not be told whether the check holds.'),
+    .describe('Result of the last look. Unknown: the look could not tell whether the check holds.'),
   message: z.string().max(1024).describe('The value and its limit, or why there is none.'),
-  inARow: count('How many looks in a row have ended so.'),
-  holdsSince: time('Since when it holds, as far as that could be told.').exactOptional(),
-  holdsUntil: time('When it was last seen to hold.').exactOptional(),
-  run: count('Which Job of the check is the last, counted from 1; absent without Jobs.').exactOptional(),
+  inARow: count('How many looks in a row have had this result.'),
+  holdsSince: time('Since when the check has held, as far as the looks could tell.').exactOptional(),
+  holdsUntil: time('When a look last found that the check holds.').exactOptional(),
+  run: count('Number of the last Job of the check, counted from 1; absent without Jobs.').exactOptional(),
   job: z
     .strictObject({
       name: z.string(),
-      uid: z.string().describe('Absent until it is known to have been made.').exactOptional(),
+      uid: z.string().describe('Absent until the Job is known to exist.').exactOptional(),
     })
     .describe('The Job that has not ended.')
     .exactOptional(),
@@ -235,11 +235,11 @@ export type CheckStatus = z.infer<typeof CheckStatus>;
 export const StoredContent = z.strictObject({
   kind: z.enum(['Secret', 'ConfigMap']),
   name: z.string().max(253),
-  writtenAt: time('When it was last written, by a manager of some of its content.'),
+  writtenAt: time('When a field manager that owns some of its content last wrote it.'),
   changedAt: time('When its content last changed.'),
   same: z
-    .array(z.strictObject({ after: time('Later than this,'), before: time('and earlier than this.') }))
+    .array(z.strictObject({ after: time('Start of such a time.'), before: time('End of such a time.') }))
     .max(4)
-    .describe('Earlier times when its content was what it is now.')
+    .describe('Earlier times at which its content was the same as now.')
     .exactOptional(),
 });

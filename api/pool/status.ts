@@ -33,9 +33,9 @@ const Act = {
 
 /** A request that a user has made by annotations of the object, and what became of it. */
 export const HandledRequest = z.strictObject({
-  id: z.string().max(63).describe('As its author chose it; empty if it could not be read.'),
+  id: z.string().max(63).describe('Chosen by its author; empty if it could not be read.'),
   digest: z.string().max(64).describe('Hash of its text.'),
-  action: z.string().max(63).describe('What was asked for; empty if it could not be read.'),
+  action: z.string().max(63).describe('The requested action; empty if it could not be read.'),
   vms: z
     .array(z.string())
     .max(500)
@@ -59,40 +59,42 @@ const handledRequests = (annotation: string) =>
 /** State of the newest rollout. It outlives the workflow that leads it: a new run resumes from here. */
 export const RolloutStatus = z.strictObject({
   revision: z.string().describe('Revision that is rolled out.'),
-  startedAt: time('When the template was seen to have changed.'),
+  startedAt: time('When drover saw that the template had changed.'),
   completedAt: time('When the last VM that could be updated was updated.').exactOptional(),
   batches: count('Batches begun.'),
-  lastBatch: count('Number of the newest batch; it counts on from one rollout to the next.'),
-  step: count('How many of spec.rollout.steps it has passed.'),
+  lastBatch: count('Number of the newest batch; numbers continue from one rollout to the next.'),
+  step: count('How many of spec.rollout.steps the rollout has passed.'),
   firstAvailableAt: time('When a VM of this revision first became available.').exactOptional(),
-  stepReachedAt: time('Since when it waits at its step.').exactOptional(),
+  stepReachedAt: time('Since when the rollout has waited at its step.').exactOptional(),
   paused: z
     .strictObject({
       ...Act,
       bySignal: z
         .literal(true)
-        .describe('By a signal to its workflow in Temporal, which a signal ends, too: `by` is what the sender said.')
+        .describe(
+          'True if a signal to its workflow in Temporal paused it. A signal also ends the pause; `by` is what the sender said.',
+        )
         .exactOptional(),
     })
-    .describe('By whom it was paused; spec.paused pauses too.')
+    .describe('Who paused the rollout; spec.paused pauses it, too.')
     .exactOptional(),
   resumedAt: time(
-    'When it was last resumed: earlier failures are cleared, and deadlines count from here.',
+    'When the rollout was last resumed: earlier failures are cleared, and deadlines count from here.',
   ).exactOptional(),
   halted: z
     .strictObject({
       kind: z
         .enum(['Failed', 'Aborted', 'Undoing', 'UndoFailed'])
         .describe(
-          'Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a user.',
+          'Failed: too many VMs failed. Undoing: for that reason, VMs go back to currentRevision. UndoFailed: they did not come back. Aborted: by a user.',
         ),
       ...Act,
     })
-    .describe('Why it starts no more batches on its own.')
+    .describe('Why the rollout starts no more batches.')
     .exactOptional(),
   changed: z
     .strictObject({ what: z.string().max(300).describe('Its kind and name.'), at: time('When it changed.') })
-    .describe('The newest Secret or ConfigMap whose change has VMs restart, with rollout.onConfigChange.')
+    .describe('The newest Secret or ConfigMap whose change restarts VMs, with rollout.onConfigChange.')
     .exactOptional(),
   failures: z
     .array(
@@ -102,7 +104,7 @@ export const RolloutStatus = z.strictObject({
         at: time('When.'),
         wasDown: z
           .literal(true)
-          .describe('It was not ready before either: it says nothing of the new revision.')
+          .describe('The VM was not ready before either, so its failure says nothing about the new revision.')
           .exactOptional(),
       }),
     )
@@ -114,17 +116,17 @@ export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
 /** State of the healing of a pool's VMs. It outlives the workflow that leads it: a new run resumes from here. */
 export const HealingStatus = z.strictObject({
-  paused: z.strictObject(Act).describe('By whom healing was paused.').exactOptional(),
+  paused: z.strictObject(Act).describe('Who paused healing.').exactOptional(),
   cycles: z
     .array(
       z.strictObject({
         vm: z.string(),
-        uid: z.string().describe('Of the VM that is replaced.'),
-        attempt: count('Which replacement it is, since the VM last ran without trouble for a while.'),
+        uid: z.string().describe('UID of the VM that is replaced.'),
+        attempt: count('Number of the replacement, counted since the VM last ran without trouble for a while.'),
         phase: z
           .enum(['Removing', 'Waiting', 'Provisioning'])
           .describe(
-            'Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.',
+            'Removing: the VM, and its disks, are being removed. Waiting: for the delay. Provisioning: the new VM is made, and watched.',
           ),
         message: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
@@ -143,7 +145,7 @@ export const HealingStatus = z.strictObject({
     .array(
       z.strictObject({
         vm: z.string(),
-        uid: z.string().describe('Of the VM that it left.'),
+        uid: z.string().describe('UID of the VM that the cycle left.'),
         attempts: count('Replacements that it took.'),
         refusals: count('How many times in a row its deletion was refused.').exactOptional(),
         end: z
@@ -176,8 +178,10 @@ export const HealingStatus = z.strictObject({
     .exactOptional(),
   notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
   leftAlone: z
-    .strictObject({ endedAt: time('When that was over for the last of them; absent while it lasts.').exactOptional() })
-    .describe('VMs were left alone while they were not ready: no VM is unhealthy for the time until that was over.')
+    .strictObject({ endedAt: time('When that ended for the last of them; absent while it lasts.').exactOptional() })
+    .describe(
+      'Set if VMs were left alone while they were not ready: the time until that ended does not count as unhealthy.',
+    )
     .exactOptional(),
   handledRequests: handledRequests(HEALING_REQUEST_ANNOTATION),
 });
@@ -195,10 +199,10 @@ export const DisruptedVm = z.strictObject({
   by: z.string().max(1024).describe('Id of the workflow that may disrupt it.'),
   at: time('When the place was claimed.'),
   migration: count(
-    'Which migration of the VMI by drover it is claimed for; absent if the VMI is to end.',
+    'Number of the migration by drover that the place is claimed for; absent if the VMI is to end.',
   ).exactOptional(),
   minVersions: SeenVersions.describe(
-    'Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.',
+    'Resource versions of the VM and its VMI at that time: older objects say nothing about this claim.',
   ).exactOptional(),
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
@@ -207,8 +211,8 @@ export type DisruptedVm = z.infer<typeof DisruptedVm>;
 export const RoleEntry = z.strictObject({
   vm: z.string().describe('Its name.'),
   role: z.enum(['Standby', 'Surge']).describe('Standby: ready to become a replica. Surge: extra during an update.'),
-  uid: z.string().describe('Of the VM; absent until it is known to have been made.').exactOptional(),
-  at: time('When it was recorded: before the VM was made.'),
+  uid: z.string().describe('UID of the VM; absent until the VM is known to exist.').exactOptional(),
+  at: time('When this was recorded, before the VM was made.'),
 });
 export type RoleEntry = z.infer<typeof RoleEntry>;
 
@@ -256,7 +260,7 @@ export const PoolStatus = z.strictObject({
     .array(StoredContent)
     .max(CAPS.contents)
     .describe(
-      'Secrets and ConfigMaps that drover knows more about than when they were written, with rollout.onConfigChange.',
+      'What drover knows of the content of Secrets and ConfigMaps beyond the times of their writes, with rollout.onConfigChange.',
     )
     .exactOptional(),
   draining: z
@@ -264,7 +268,7 @@ export const PoolStatus = z.strictObject({
       z.strictObject({
         reason: z.enum(DRAINING_REASONS),
         vms: count('How many VMs.'),
-        since: time('Since when the condition Draining has the reason of the first of these.').exactOptional(),
+        since: time('Since when the condition Draining has had its reason; only in the first entry.').exactOptional(),
       }),
     )
     .max(DRAINING_REASONS.length)
@@ -274,17 +278,17 @@ export const PoolStatus = z.strictObject({
     .array(DisruptedVm)
     .max(CAPS.claims)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Places in the budget of maxUnavailable that are claimed, of VMs that may not be down yet.')
+    .describe('Claimed places in the budget of maxUnavailable, for VMs that may not be down yet.')
     .exactOptional(),
   disruptionsSeen: SeenVersions.describe(
-    'Resource versions at which claimed VMs were last seen down: in what is older, they may seem to be up.',
+    'Resource versions at which claimed VMs were last seen down: older objects may still show them as up.',
   ).exactOptional(),
   roles: z
     .array(RoleEntry)
     .max(CAPS.roles)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe(
-      'Which VMs are standby VMs or extra ones. All others are replicas, whatever their labels say: drover alone may write this.',
+      'Which VMs are standby VMs or extra ones. All others are replicas, whatever their labels say. Only drover may write this.',
     )
     .exactOptional(),
   ...WritesAndConditions,

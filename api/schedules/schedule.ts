@@ -53,7 +53,7 @@ export const ScheduleStatus = z.strictObject({
   nextScheduleTime: time('The next time for which an operation is to be made.').exactOptional(),
   dueScheduleTime: time('A past time whose operation is still to be made.').exactOptional(),
   lastMissed: z
-    .strictObject({ time: time('For which none was made.'), message: z.string().max(1024) })
+    .strictObject({ time: time('The time for which no operation was made.'), message: z.string().max(1024) })
     .describe('The last time for which no operation was made.')
     .exactOptional(),
   active: z

@@ -33,7 +33,7 @@ export async function formatChange(
       sentences.push(`${whatIsNew(before, after)} would be rolled out to ${countOf(kind, present)}: ${disruption}`);
   } else if (!isDeepStrictEqual(before.spec.template, after.spec.template)) {
     sentences.push(
-      `the template would be for ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay as before`,
+      `the template would apply to ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay as before`,
     );
   }
   const returned = await formatReturn(kube, kind, before, after);

@@ -66,7 +66,7 @@ export const applyChange: Work<ChangeFlags & ChangingFlags> = async (session, fl
       printDryRun: () => print(`${what} (server dry run)`),
       printMade: ({ metadata: { name, namespace } }) => {
         const where = namespace === undefined ? '-A' : `-n ${namespace}`;
-        printNote(plain(`\`drover change undo ${name} ${where}\` takes it back`));
+        printNote(plain(`\`drover change undo ${name} ${where}\` reverts it`));
         if (restart === undefined) printRestarts(plan);
       },
     },

@@ -72,7 +72,7 @@ const undoChangeCommand = (): Command =>
       done: 'as before',
     },
   )
-    .examples(['Take a change back', 'drover change undo patch-x7k2p'])
+    .examples(['Undo a change', 'drover change undo patch-x7k2p'])
     .does(async () => (await import('../changes/undo.ts')).undoChange);
 
 const listChangesCommand = (): Command =>

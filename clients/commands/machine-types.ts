@@ -104,7 +104,7 @@ const undoTransitionCommand = (): Command =>
     .argument('<operation>', 'its name, as `list` shows it; its UID, if several had that name')
     .examples(
       [
-        'Take all of it back, and restart the VMIs',
+        'Undo all of it, and restart the VMIs',
         'drover machine-types undo machine-types-x7k2p --restart-now --reason "the VMIs lose their disks"',
       ],
       ['Of one namespace', 'drover machine-types undo machine-types-x7k2p -n shop'],

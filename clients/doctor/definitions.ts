@@ -79,10 +79,12 @@ async function tried(kube: KubeClient, namespace: string): Promise<Found> {
     if (!(error instanceof KubeError) || !isRefusal(error)) throw error;
     if (error.message.includes('requestedBy must be') || error.message.includes('may not start'))
       return ok('the API server refuses operations of users who may not do what they ask for');
-    return unknown(`whether the policies act can't be tried by you: ${error.message}`);
+    return unknown(
+      `whether the admission policies are enforced is not known, as you may not test it: ${error.message}`,
+    );
   }
   return failed(
-    'the API server takes an operation in the name of another user: the policies are there, and it does not act by them',
-    'see whether the admission plugin ValidatingAdmissionPolicy is on, and run `drover setup`',
+    'the API server accepts an operation in the name of another user: the admission policies exist, and are not enforced',
+    'enable the admission plugin ValidatingAdmissionPolicy, and run `drover setup`',
   );
 }

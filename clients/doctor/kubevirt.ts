@@ -47,7 +47,7 @@ export async function lookAtSubresources(kube: KubeClient): Promise<Found> {
   }
   if ((await listIfServed(kube, VirtualMachineInstanceMigrations)) === undefined)
     return warning(
-      'the cluster knows no live migrations',
+      'the cluster serves no live migrations',
       'install a KubeVirt that has VirtualMachineInstanceMigrations',
     );
   return ok('the API server reaches virt-api; live migrations are served');

@@ -83,7 +83,7 @@ export async function lookAtWatch(session: Session): Promise<Found> {
   const id = watchIdOf(cluster);
   if ((await watchedCluster(client, cluster)) === undefined)
     return failed(
-      `no workflow ${id} runs in Temporal: nothing that happens in the cluster is heard of`,
+      `no workflow ${id} runs in Temporal: changes in the cluster go unnoticed`,
       'run `drover setup`, or start a worker, which starts it, too; if the name is wrong, give another with --cluster',
     );
   try {

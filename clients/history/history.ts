@@ -44,7 +44,7 @@ export const showHistory: Work<HistoryOptions> = async (session, { vm, output, s
   await kube.get(kind.resource, { namespace, name });
   const whose = owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`);
   const sinceWhen = from === null ? '' : ` since ${new Date(from).toISOString().slice(0, 19)}Z`;
-  printNote(`nothing is on record that was done to ${whose}${sinceWhen}`);
+  printNote(`nothing is on record for ${whose}${sinceWhen}`);
 };
 
 /** Returns what Temporal has on record, and what no workflow knows of. Throws if Temporal can't be asked. */

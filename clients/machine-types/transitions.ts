@@ -76,7 +76,7 @@ export async function othersRunning(kube: KubeClient, namespaces: readonly strin
   const listed = await ignoreForbidden(listOperations(kube, namespace, ACTION));
   const operations = (listed ?? []).filter((one) => !isOver(one));
   const names = new Map(operations.map((one) => [one.metadata.uid, nameOf(one)]));
-  const unknown = 'whether another operation is at work on some of these VMs is not known: you may not list them';
+  const unknown = 'whether another operation is changing some of these VMs is not known: you may not list operations';
   return { operations, names, unknown: listed === undefined ? unknown : null };
 }
 

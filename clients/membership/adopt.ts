@@ -128,7 +128,7 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
   }
   const vms = await namedVms(kube, namespace!, chosen.names);
   const isOwn = (vm: Vm): boolean => isControlledBy(vm, VirtualMachinePools, identityOf(pool));
-  for (const { metadata } of vms.filter(isOwn)) printNote(`vm ${metadata.name} is pool ${name}'s already`);
+  for (const { metadata } of vms.filter(isOwn)) printNote(`vm ${metadata.name} already belongs to pool ${name}`);
   refuseVms(vms, (vm) => (isOwn(vm) ? null : whyNotAdopted(pool, vm)));
   return vms.filter((vm) => controllerOf(vm) === undefined);
 }

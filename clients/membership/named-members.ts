@@ -31,8 +31,8 @@ export async function untilMembersMoved(
     { kube, pool: await poolForRequest(kube, { namespace, name }), timeout },
     ({ metadata }) => !members.some(namedAmong(namedIn(metadata.annotations, annotation))),
     async () => {
-      const message = (await missingWorkers(session)) ?? 'one does as soon as it can';
-      return `pool ${name} is asked to ${verb} VMs, and no worker has within ${timeout / 1000} s: ${message}`;
+      const message = (await missingWorkers(session)) ?? 'it is done as soon as a worker can';
+      return `pool ${name} was asked to ${verb} VMs, and no worker has done so within ${timeout / 1000} s: ${message}`;
     },
   );
   const now = await Promise.all(

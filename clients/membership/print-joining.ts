@@ -33,5 +33,5 @@ export function otherNames(pool: string, vms: readonly { name: string; joining: 
   const others = vms.filter(({ joining }) => !joining.isNamed).map(({ name }) => name);
   return others.length === 0
     ? undefined
-    : `${formatNames(others)}: pool ${pool} would not give that name: no update touches the VM`;
+    : `${formatNames(others)}: not named as pool ${pool} names its VMs, so no update touches ${others.length === 1 ? 'it' : 'them'}`;
 }

@@ -66,8 +66,8 @@ const operationOf = async (
 function isScheduled(options: PowerOptions): options is PowerOptions & { schedule: string } {
   const { schedule, timeZone, name } = options;
   if (schedule !== undefined) return true;
-  if (timeZone !== undefined) throw new UsageError('--time-zone goes with --schedule');
-  if (name !== undefined) throw new UsageError('--name goes with --schedule');
+  if (timeZone !== undefined) throw new UsageError('--time-zone needs --schedule');
+  if (name !== undefined) throw new UsageError('--name needs --schedule');
   return false;
 }
 

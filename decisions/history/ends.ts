@@ -17,7 +17,7 @@ export const ACT_ENDS = {
   Healed: { is: 'well', what: 'it is well again' },
   Failed: { is: 'bad', what: 'it was not well in time, or could not be changed' },
   Refused: { is: 'bad', what: 'the API server or KubeVirt refused, or a worker refused the request' },
-  Invalid: { is: 'bad', what: 'the request made no sense' },
+  Invalid: { is: 'bad', what: 'the request was not valid' },
   TimedOut: { is: 'bad', what: 'no worker began in time, and it is planned again' },
   UnhealthyAgain: { is: 'bad', what: 'the VM in its place was unhealthy, too' },
   GivenUp: { is: 'bad', what: 'it was replaced as often as `maxAttempts` allows, and is unhealthy' },

@@ -142,7 +142,7 @@ export function otherTransitionOn(
 ): string | null {
   for (const id of ids) {
     const other = id === null || id === undefined || id === ref.id ? undefined : othersRunning.get(id);
-    if (other !== undefined) return `operation ${other} is at work on it, until that ends or is aborted`;
+    if (other !== undefined) return `operation ${other} is changing it, until that ends or is aborted`;
   }
   return null;
 }

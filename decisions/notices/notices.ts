@@ -156,7 +156,7 @@ export const setNotices = (set: StoredSet): Notice[] =>
     ? stalledNotices(set, `drover status ${SET_NAMES[set.kind]} ${set.metadata.name}`)
     : [];
 
-const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceReplicaSet: 'vmirs' } as const;
+const SET_NAMES = { VirtualMachineReplicaSet: 'vmrs', VirtualMachineInstanceReplicaSet: 'dvmirs' } as const;
 
 function stalledNotices(owner: Owner, command: string): Notice[] {
   const stalled = conditionOf(owner.status, 'Stalled');

@@ -21,7 +21,7 @@ export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<Kube
   if (transition !== null && transition.id === transitionLabel && predatesChange(type, transition))
     reasons.push(`its VMI has machine type ${type}, which operation ${transition.by ?? transition.id} takes away`);
   if (vmi.plugging !== null && !migrates)
-    reasons.push(`KubeVirt plugs it in with a migration, and makes none by itself (${vmi.plugging})`);
+    reasons.push(`KubeVirt needs a migration to plug it in, and starts none by itself (${vmi.plugging})`);
   return reasons;
 }
 

@@ -80,7 +80,7 @@ class NeedsTally {
 
   addUnlabelled(vm: VmView): void {
     this.needs.later++;
-    this.addReason('Vms', vm, 'it lacks labels of its pool, and gets them before it is known what it needs');
+    this.addReason('Vms', vm, 'it lacks labels of its pool, which drover adds first');
   }
 
   addReason(kind: 'Stuck' | 'Vms' | 'Left', { name }: VmView, message: string): void {

@@ -96,7 +96,7 @@ export const DASHBOARD_SETTINGS = {
     isList: true,
   },
   'dashboard.mostUsers': {
-    what: 'how many users may look at once',
+    what: 'how many users may use it at once',
     variable: 'DROVER_DASHBOARD_MOST_USERS',
     flag: '--most-users',
     value: '50',

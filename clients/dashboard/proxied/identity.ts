@@ -67,16 +67,16 @@ export class Identity {
 
   static #checked(user: string, groups: readonly string[]): Identity | Refusal {
     if (groups.length > MOST_GROUPS)
-      return { status: 400, sentence: `the proxy names ${groups.length} groups: ${MOST_GROUPS} are the most` };
+      return { status: 400, sentence: `the proxy names ${groups.length} groups: at most ${MOST_GROUPS} are allowed` };
     for (const name of [user, ...groups]) {
       if (name.length > LONGEST_NAME)
         return { status: 400, sentence: `the proxy names a user or group of more than ${LONGEST_NAME} characters` };
       if (INVISIBLE.test(name))
-        return { status: 400, sentence: 'the proxy names a user or group with characters that cannot be seen' };
+        return { status: 400, sentence: 'the proxy names a user or group with invisible characters' };
       if (name.startsWith(RESERVED))
         return {
           status: 403,
-          sentence: `${name} is one of Kubernetes' own users and groups, whose rights nobody has here`,
+          sentence: `${name} is one of Kubernetes' own users and groups, and nobody gets their rights here`,
         };
     }
     return new Identity(user, groups.toSorted());

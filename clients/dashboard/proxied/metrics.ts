@@ -21,7 +21,7 @@ export function proxiedMetrics(cluster: string, dashboards: Pick<UserDashboards,
   gauge('drover_dashboard_streams', 'Browsers that follow them.', () => dashboards.clients);
   const refused = new Counter({
     name: 'drover_dashboard_refused_requests_total',
-    help: 'Requests that were refused before anything was asked of Kubernetes, by the status of the answer: 401 is a peer or a user without proof.',
+    help: 'Requests refused before Kubernetes was asked, by the status of the answer: 401 is a peer or a user without proof.',
     labelNames: ['status'],
     registers,
   });

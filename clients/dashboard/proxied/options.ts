@@ -49,7 +49,7 @@ export function proxiedOptions(given: Given): ProxiedOptions | undefined {
     if (lost === undefined) return undefined;
     throw new UsageError(
       `${called(lost)} is for a dashboard behind a proxy, which needs ${called('dashboard.proxyCa')}: ` +
-        'without the authority of its certificate, everybody could say that they are anybody',
+        'without it, anyone could claim to be any user',
     );
   }
   const missing = NEEDED.find((name) => text(name) === undefined);

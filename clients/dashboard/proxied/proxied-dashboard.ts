@@ -95,7 +95,7 @@ export async function serveProxied(how: How): Promise<ProxiedDashboard> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   log('info', 'dashboard ready', { port, origins, names, isReadOnly });
-  if (names.length === 0) log('warn', 'each certificate of the authority is believed, of whatever name');
+  if (names.length === 0) log('warn', 'every certificate of the authority is accepted, whatever its name');
   const stop = new AbortController();
   void renewed(server, { credentials, connections, how, signal: stop.signal });
   return {

@@ -91,7 +91,7 @@ export class UserDashboards {
     if (this.#entries.size < most) return;
     const [unused] = this.#unusedFor(JUST_NOW_MS).toSorted(([, one], [, other]) => one.usedAt - other.usedAt);
     if (unused === undefined)
-      throw new NotNow(503, `${most} users look at this dashboard now, which is as many as may: try again later`);
+      throw new NotNow(503, `${most} users are on this dashboard, which is the maximum: try again later`);
     void this.#end(...unused);
   }
 
@@ -125,13 +125,13 @@ async function confirmed(session: Session, identity: Identity): Promise<void> {
     .then(whoAmI)
     .catch((error: unknown) => {
       const isRefused = error instanceof KubeError && error.status === 403;
-      throw new NotNow(isRefused ? 403 : 503, `nothing can be asked of Kubernetes for you: ${sentenceOf(error)}`);
+      throw new NotNow(isRefused ? 403 : 503, `Kubernetes can't be asked in your name: ${sentenceOf(error)}`);
     });
   const groups = user.groups.filter((name) => name !== 'system:authenticated').toSorted();
   if (user.user === identity.user && JSON.stringify(groups) === JSON.stringify(identity.groups)) return;
   throw new NotNow(
     403,
-    `Kubernetes takes you for ${user.user ?? 'nobody'}, in the groups ${groups.join(', ') || 'none'}: ` +
-      'is something between this server and the API server that drops the headers about users?',
+    `the API server sees you as ${user.user ?? 'nobody'}, in the groups ${groups.join(', ') || 'none'}: ` +
+      'does something between this server and the API server drop the headers about users?',
   );
 }

@@ -84,7 +84,7 @@ async function post({ request, response, door }: Exchange, path: string, { answe
   if (body === undefined) return send(response, 400, faultOf('the request is not JSON, or too long'));
   if (path === LOGIN && door.login !== undefined) {
     const cookie = door.login((body as Partial<Login>)?.token);
-    if (cookie === null) return send(response, 401, faultOf('this is not the token of this start'));
+    if (cookie === null) return send(response, 401, faultOf('this is the token of another start of the dashboard'));
     response.writeHead(204, { 'Set-Cookie': cookie }).end();
     return;
   }

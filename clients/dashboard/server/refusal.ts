@@ -28,12 +28,12 @@ export function refusalOf(request: RequestHead, origins: Origins): Refusal | nul
   const origin = origins.get(host);
   if (origin === undefined) {
     const [own] = origins.values();
-    return { status: 403, sentence: `this server has no name ${host}: open ${own}` };
+    return { status: 403, sentence: `this server is not known as ${host}: open ${own}` };
   }
   if (!path.startsWith('/api/'))
     return method === 'GET' || method === 'HEAD'
       ? null
-      : { status: 405, sentence: `${method} is not for this address` };
+      : { status: 405, sentence: `${method} is not allowed at this address` };
   return foreign(headers, origin) ?? wrongForm(request);
 }
 
@@ -48,9 +48,9 @@ function foreign(headers: IncomingHttpHeaders, own: string): Refusal | null {
 
 function wrongForm({ method, headers }: RequestHead): Refusal | null {
   if (method === 'GET') return null;
-  if (method !== 'POST') return { status: 405, sentence: `${method} is not for this address` };
+  if (method !== 'POST') return { status: 405, sentence: `${method} is not allowed at this address` };
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined)
-    return { status: 403, sentence: 'a write must say its origin' };
+    return { status: 403, sentence: 'a write needs the header Origin' };
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' ? null : { status: 415, sentence: 'a write must be application/json' };
 }

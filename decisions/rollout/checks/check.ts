@@ -184,7 +184,7 @@ export function whyFailed(check: StepCheck, { outcome, inARow, message }: CheckS
   const times = inARow === 1 ? '' : `, ${inARow} times in a row`;
   if (outcome === 'Fails' && inARow >= failureThreshold) return `${message}${times}`;
   const { holdsFor, deadline } = { ...defaultsOf(check), ...check };
-  return `it has not held for ${holdsFor} within ${deadline}; at last: ${message}`;
+  return `it has not held for ${holdsFor} within ${deadline}; last: ${message}`;
 }
 
 /** Says how far a check is; numbers that change with each look are left to its own status. */
@@ -198,5 +198,5 @@ export function formatCheck(check: StepCheck, seen: CheckStatus | null, verdict:
   if (outcome === 'Unknown') return `its check can't be judged now: ${message}`;
   if (outcome === 'Fails') return `its check does not hold, ${inARow} of ${failureThreshold} times in a row`;
   const until = new Date(Date.parse(holdsSince ?? seen.lastAt) + holdsForMs).toISOString();
-  return `its check holds since ${holdsSince}, and it continues at ${until}`;
+  return `its check has held since ${holdsSince}, and it continues at ${until}`;
 }

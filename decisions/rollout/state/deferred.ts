@@ -48,7 +48,7 @@ export function deferredAfter(
   return { deferred, notBefore: Math.max(...all.map(({ notBefore }) => notBefore)) };
 }
 
-const RESTORED = 'something else changes back what drover corrects in it, which it has done';
+const RESTORED = 'something else reverts what drover corrects in it, and has done so';
 
 /** Returns those that still matter: nothing has taken the other corrections back. */
 export const stillDeferred = (all: readonly DeferredVm[], now: number): DeferredVm[] =>

@@ -94,7 +94,7 @@ test('a change of a set reports how many VMs come or go, and that a new template
   const newer = { ...template, metadata: { labels: { app: 'web', tier: 'back' } } };
   expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 5, template: newer }))).toEqual([
     'replica set web: 2 VMs would be added, 3 to 5',
-    'replica set web: the template would be for VMs made from then on; 3 VMs would stay as before',
+    'replica set web: the template would apply to VMs made from then on; 3 VMs would stay as before',
   ]);
   expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 2 }))).toEqual([
     'replica set web: 1 VM would be removed, 3 to 2',

@@ -457,7 +457,7 @@ describe('a running change', () => {
     await transition.until({ phase: 'Waiting' });
     const second = await update(typedVms, '--restart-now', '--no-wait');
     const id = idIn(second);
-    const why = `operation ${first} is at work on it, until that ends or is aborted`;
+    const why = `operation ${first} is changing it, until that ends or is aborted`;
     expect(second).toMatchObject({ code: 0, stderr: `deferred: ${typedVms.key('db')}: ${why}\n` });
     await stands(id, 'Waiting');
     expect((await machineTypes('status', lastPart(id))).stdout).toMatch(

@@ -288,7 +288,7 @@ test('VMs of another running operation are deferred, without a question to Tempo
   const told = await plan(typedVms);
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
   expect(told.stdout).toContain(
-    ` deferred: operation ${typedVms.key('other')} is at work on it, until that ends or is aborted\n`,
+    ` deferred: operation ${typedVms.key('other')} is changing it, until that ends or is aborted\n`,
   );
 });
 

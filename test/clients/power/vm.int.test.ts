@@ -396,7 +396,7 @@ test('a change is planned: the difference, the need, the VMs it does not apply t
   });
   expect(applied.stderr).toContain('1 VM to be restarted: `drover vm restart --pending`');
   const [id] = /patch-\w{5}/.exec(applied.stdout)!;
-  expect(applied.stderr).toContain(`\`drover change undo ${id} -n ${namespace}\` takes it back`);
+  expect(applied.stderr).toContain(`\`drover change undo ${id} -n ${namespace}\` reverts it`);
   await until(async () =>
     expect((await run(['vm', 'pending', '-n', namespace, '-o', 'name'], kubeOnly)).stdout).toContain('/db-1'),
   );

@@ -94,7 +94,7 @@ describe('the VMs that wait for a restart', () => {
     const plugging = { ...vmiOf(), status: { conditions: [{ type: 'HotVCPUChange', status: 'True' as const }] } };
     expect(one({}, plugging)).toEqual([]);
     expect(one({}, plugging, { migrates: false })).toMatchObject([
-      { message: 'KubeVirt plugs it in with a migration, and makes none by itself (HotVCPUChange)' },
+      { message: 'KubeVirt needs a migration to plug it in, and starts none by itself (HotVCPUChange)' },
     ]);
   });
 
@@ -248,8 +248,8 @@ test.each([
     'specify VMs by name, --pool, --owner or -l, or --outdated for all that run in a pod of an earlier KubeVirt',
   ],
   [['migrate', 'db', '--outdated'], 'give names or --outdated, not both'],
-  [['stop', 'db', '--time-zone', 'UTC'], '--time-zone goes with --schedule'],
-  [['stop', 'db', '--name', 'night'], '--name goes with --schedule'],
+  [['stop', 'db', '--time-zone', 'UTC'], '--time-zone needs --schedule'],
+  [['stop', 'db', '--name', 'night'], '--name needs --schedule'],
   [
     ['stop', '-A', '-l', 'a=b', '--schedule', '0 20 * * *'],
     'a schedule is for the VMs of one namespace: give -n instead of -A',

@@ -460,7 +460,7 @@ test('the history shows what drover has done, from what to what, the requester a
   expect(await history('--since', '1ms')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: expect.stringMatching(/^nothing is on record that was done to VMs of pool web since \S+Z\n$/) as string,
+    stderr: expect.stringMatching(/^nothing is on record for VMs of pool web since \S+Z\n$/) as string,
   });
   expect(await run(['history', 'pool', 'nope', '-n', namespace], env())).toMatchObject({
     code: 1,

@@ -87,7 +87,7 @@ describe('a pool whose template has the old type', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
       state: 'deferred',
-      message: 'operation shop/other is at work on it, until that ends or is aborted',
+      message: 'operation shop/other is changing it, until that ends or is aborted',
     });
     expect(standOf(pool, vmsOf(pool)).state).toBe('change');
   });
@@ -95,7 +95,7 @@ describe('a pool whose template has the old type', () => {
     for (const to of ['', NEW]) {
       const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
-      const why = 'operation shop/other is at work on it, until that ends or is aborted';
+      const why = 'operation shop/other is changing it, until that ends or is aborted';
       expect(standOf(pool, vms, undefined, { othersRunning: OTHER_RUNS })).toMatchObject({
         state: 'deferred',
         needs: [{ need: 'deferred', message: why }, { need: 'nothing' }],

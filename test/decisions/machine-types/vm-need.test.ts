@@ -99,7 +99,7 @@ describe('an untouched VM', () => {
 
   test('is left to another running transition, and is reported', () => {
     const othersRunning = OTHER_RUNS;
-    const why = 'operation shop/other is at work on it, until that ends or is aborted';
+    const why = 'operation shop/other is changing it, until that ends or is aborted';
     expect(needOf({ transitionLabel: OTHER }, {}, undefined, { othersRunning })).toEqual({
       need: 'deferred',
       message: why,

@@ -226,7 +226,7 @@ soakTest(
     await first.until({ counts: { deferred: 1 } });
     other = first.id;
     const second = await typedVms.change({ scope: { names: ['vm'] } });
-    const why = `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`;
+    const why = `operation ${typedVms.key(first.operation.key.name)} is changing it, until that ends or is aborted`;
     await second.until({ counts: { deferred: 1 }, skipped: [{ message: why, vms: [typedVms.key('vm')] }] });
     expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
     await first.set({ aborted: true });

@@ -165,7 +165,7 @@ test('a pool changed by one transition is skipped by others until that ends; an 
     counts: { deferred: 2 },
     skipped: [
       {
-        message: `operation ${typedVms.key(first.operation.key.name)} is at work on it, until that ends or is aborted`,
+        message: `operation ${typedVms.key(first.operation.key.name)} is changing it, until that ends or is aborted`,
         count: 2,
       },
     ],

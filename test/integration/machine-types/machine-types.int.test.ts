@@ -383,9 +383,7 @@ soakTest('a VM of another transition is skipped, which is named, and taken over 
   await second.until({
     skipped: [
       {
-        message: expect.stringContaining(
-          `operation ${typedVms.namespace}/${first.operation.key.name} is at work on it`,
-        ),
+        message: expect.stringContaining(`operation ${typedVms.namespace}/${first.operation.key.name} is changing it`),
         vms: [typedVms.key('vm')],
       },
     ],

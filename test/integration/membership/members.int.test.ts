@@ -126,7 +126,7 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   const planned = await run(fleet(), namespace, ...adopt, '--dry-run');
   expect(planned).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('old-web: pool web would not give') as string,
+    stderr: expect.stringContaining('old-web: not named as pool web names its VMs') as string,
   });
   expect(planned.stdout).toMatch(/web-7 +left as it is +label tier/);
   expect(planned.stdout).toMatch(/web-9 +updated by the next rollout +spec\.template\.spec\.domain\.cpu\.cores/);

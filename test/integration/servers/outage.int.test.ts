@@ -157,7 +157,7 @@ const watch = () => watchRun(fleet().temporal.client, 'default', undefined);
 async function endsByItself(): Promise<void> {
   expect(await worker.ended).toBe(1);
   const log = readFileSync(join(fleet().stack.state, 'logs', `test-worker-${worker.pid}.log`), 'utf8');
-  expect(log).toContain('Temporal was put back to an earlier moment, or has lost its data: the worker ends');
+  expect(log).toContain('Temporal was restored from a backup, or has lost its data: the worker ends');
 }
 
 test("a pause holds, and all VMs stay, when Temporal's database is restored to before it, and then lost", async () => {

@@ -162,7 +162,7 @@ test('browsers of a user share a fleet, which goes when none looks; more users t
   const third = await proxied.peer().ask('/api/session', { headers: of('eve') });
   expect(third).toMatchObject({
     status: 503,
-    body: expect.stringContaining('2 users look at this dashboard now, which is as many as may: try again later'),
+    body: expect.stringContaining('2 users are on this dashboard, which is the maximum: try again later'),
   });
   // The same user in other groups is another one, with other rights.
   expect(await proxied.peer().ask('/api/session', { headers: of(ada(own), 'ops') })).toMatchObject({ status: 503 });

@@ -231,7 +231,7 @@ describe('a rollout at a step with a check', () => {
   test('says how far the check is', () => {
     expect(said()).toEqual(['step 1 of 1 (1) is reached: its check must hold for 3m']);
     expect(said(minutely(Holds, Holds))).toEqual([
-      'step 1 of 1 (1) is reached: its check holds since 2026-01-01T11:51:00.000Z, and it continues at 2026-01-01T11:54:00.000Z',
+      'step 1 of 1 (1) is reached: its check has held since 2026-01-01T11:51:00.000Z, and it continues at 2026-01-01T11:54:00.000Z',
     ]);
     expect(said(minutely(Fails))).toEqual([
       'step 1 of 1 (1) is reached: its check does not hold, 1 of 3 times in a row',

@@ -4,7 +4,7 @@ import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { userOf } from '../../../clients/session/requester.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { sample, soakTest, testOneOf } from '../../soak.ts';
+import { sample, testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { revisionIn } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -25,9 +25,6 @@ async function waiting(number: number, spec: Parameters<typeof HealedPool.ready>
 const gone = (pool: HealedPool, number: number) => async (): Promise<void> =>
   expect(await ignoreNotFound(pool.pool.vm(`web-${number}`))).toBeUndefined();
 
-/** Resolves once the first attempt to heal this VM has been cancelled. */
-const cancelled = (pool: HealedPool, number: number): Promise<void> =>
-  until(async () => expect((await pool.attempt(number).describe()).status.name).toBe('CANCELLED'));
 /** Resolves once the first attempt to heal this VM has ended in some way. */
 const closed = (pool: HealedPool, number: number): Promise<void> =>
   until(async () => expect((await pool.attempt(number).describe()).status.name).not.toBe('RUNNING'));
@@ -79,56 +76,6 @@ test('now ends a delay, skip ends a cycle, and each names the requester', async 
   await pool.pool.until({ readyReplicas: 3 });
 });
 
-soakTest(
-  'a VM that is skipped while it is recreated is left as it is, though it fails again, until a user asks',
-  async () => {
-    const pool = await waiting(1);
-    // The replacement fails as well.
-    const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-    await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
-    await pool.pool.until({});
-    await pool.pool.heal({ action: 'skip', vms: ['web-1'] });
-    await pool.untilFinished(1, { end: 'Skipped' });
-    await until(async () =>
-      expect((await pool.pool.condition('Healing'))?.message).toMatch(
-        /^web-1 is unhealthy .*: its healing was skipped by a user$/,
-      ),
-    );
-    const before = await pool.uid(1);
-    expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
-    await pool.pool.heal({ action: 'now', vms: ['web-1'] });
-    await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
-  },
-);
-
-soakTest('a VM that recovers by itself while its removal is held is not deleted', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
-  const before = await pool.uid(1);
-  const letGo = await pool.holdBack(1);
-  await pool.pool.heal({ action: 'pause' });
-  await pool.break(1);
-  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is unhealthy'));
-  expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByUser' });
-  await pool.pool.patchVm('web-1', {
-    spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
-  });
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  await pool.pool.heal({ action: 'resume' });
-  await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended', Healing: 'NothingToHeal' });
-  expect((await pool.pool.vm('web-1')).metadata).toMatchObject({ uid: before });
-  await letGo();
-});
-
-soakTest('a pool that shrinks during a delay keeps its healthy VMs', async () => {
-  const pool = await waiting(2);
-  const before = [await pool.uid(1), await pool.uid(3)];
-  await pool.pool.patch({ replicas: 2 });
-  await pool.untilFinished(2, { end: 'Left', message: 'the pool needs fewer VMs now' });
-  await pool.pool.until({ replicas: 2, readyReplicas: 2 });
-  expect([await pool.uid(1), await pool.uid(3)]).toEqual(before);
-  await cancelled(pool, 2);
-});
-
 test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
   'a pool that is deleted while a cycle is %s goes, and the cycle ends',
   async (phase) => {
@@ -151,18 +98,6 @@ test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
     await pool.pool.workflow.result();
   },
 );
-
-soakTest('a pool that is deleted without its VMs during a delay leaves them', async () => {
-  const pool = await waiting(1);
-  await fleet().kube.delete(
-    VirtualMachinePools,
-    { namespace: pool.pool.namespace, name: 'web' },
-    { propagationPolicy: 'Orphan' },
-  );
-  await cancelled(pool, 1);
-  await pool.pool.workflow.result();
-  expect([...(await pool.pool.vms()).keys()]).toEqual(['web-2', 'web-3']);
-});
 
 testOneOf({
   "a pool's workflow that a user ends is started again, takes its cycles up, and keeps their delays": async () => {
@@ -252,19 +187,6 @@ test.each(sample(['Removing', 'Waiting'] as const))(
     lives.expectFresh(1, 2);
   },
 );
-
-soakTest('a cycle that is cancelled counts as skipped', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
-  await pool.pool.heal({ action: 'pause' });
-  await pool.pool.heal({ action: 'resume' });
-  // drover forgets the cancellation as soon as the replacement is available; delay that.
-  await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
-  await pool.break(1);
-  await pool.untilCycle(1, { phase: 'Waiting' });
-  await pool.attempt(1).cancel();
-  await pool.untilFinished(1, { end: 'Skipped', message: 'its workflow was cancelled' });
-  await pool.pool.until({ readyReplicas: 2 });
-});
 
 test('healing and a rollout run concurrently: no VM is in both, and a replaced VM gets the verified revision', async () => {
   const pool = await HealedPool.ready(fleet(), {

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { DataVolumes, Events, PersistentVolumeClaims } from '../../../api/resources.ts';
 import type { DataVolume } from '../../../simulator/objects/kubevirt.ts';
-import { soakTest, testOneOf } from '../../soak.ts';
+import { testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -11,30 +10,40 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
+/** Writes an Event about a VMI, far in the future so that it stays the newest: only the last few Events are kept. */
+async function noteBadDisk(namespace: string, name: string): Promise<void> {
+  await fleet().kube.create(Events, {
+    metadata: { name: `${name}.1`, namespace },
+    eventTime: new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z'),
+    reportingController: 'virt-handler',
+    reportingInstance: 'node-1',
+    type: 'Warning',
+    reason: 'BadDisk',
+    action: 'Start',
+    note: 'the disk is unreadable',
+    regarding: { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name, namespace },
+  });
+}
+
 test('a VM whose disk is corrupt is replaced under its number, with a new disk and a new claim, and runs well', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const lives = await pool.lives();
+  await noteBadDisk(pool.pool.namespace, 'web-2');
   await pool.corrupt(2);
   await pool.replaced(2, lives.of('vm', 'web-2')[0]!.uid);
   await pool.untilFinished(2, { attempts: 1, end: 'Healed' });
   lives.expectFresh(2, 2);
   for (const number of [1, 3]) lives.expectFresh(number, 1);
   expect(await pool.attempt(2).result()).toMatchObject({ end: 'Removed' });
+  // The page of the closed workflow: the fault, the outcome, and the last Events of the VM.
+  const metadata = pool.attempt(2).query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  const { currentDetails } = await metadata;
+  expect(currentDetails).toMatch(/^\*\*web-2\*\* is unhealthy: \d starts in a row have failed: \w/);
+  expect(currentDetails).toContain('\n\nReplacement 1: has ended: Removed');
+  expect(currentDetails).toContain('BadDisk: the disk is unreadable');
   const reasons = (await pool.pool.events()).map(({ reason }) => reason);
   expect(reasons).toEqual(expect.arrayContaining(['Healing', 'Healed']));
 });
-
-soakTest(
-  'a VM is recorded to have run well once it has for minReadySeconds, though nothing happens in that moment',
-  async () => {
-    const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
-    const hasRun = async (): Promise<boolean> =>
-      (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/never-ran'] === undefined;
-    await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-    expect(await hasRun()).toBe(false);
-    await until(async () => expect(await hasRun()).toBe(true));
-  },
-);
 
 testOneOf({
   'a VM is not recreated before its claim is really gone': async () => {
@@ -116,99 +125,6 @@ testOneOf({
     },
 });
 
-soakTest(
-  'a VM that is replaced in vain twice runs well the third time: each delay is twice the last, and the failures are kept',
-  async () => {
-    // The slow disk lets each replacement be broken before it starts.
-    const template = withDisk({ provisionTime: '2s' });
-    const pool = await HealedPool.ready(fleet(), {
-      replicas: 3,
-      template,
-      autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } },
-    });
-    const lives = await pool.lives();
-    // Far in the future, so that it stays the newest: only the last few Events are kept.
-    const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
-    const note = {
-      type: 'Warning',
-      reason: 'BadDisk',
-      action: 'Start',
-      note: 'the disk is unreadable',
-      regarding: {
-        apiVersion: 'kubevirt.io/v1',
-        kind: 'VirtualMachineInstance',
-        name: 'web-3',
-        namespace: pool.pool.namespace,
-      },
-    };
-    await fleet().kube.create(Events, {
-      metadata: { name: 'web-3.1', namespace: pool.pool.namespace },
-      eventTime,
-      reportingController: 'virt-handler',
-      reportingInstance: 'node-1',
-      ...note,
-    });
-    const delays: number[] = [];
-    for (const attempt of [1, 2, 3]) {
-      const before = await pool.uid(3);
-      await pool.break(3);
-      const { healing } = await pool.pool.seen((status) =>
-        expect(status.healing?.cycles).toMatchObject([
-          { vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string },
-        ]),
-      );
-      delays[attempt] = Date.parse(healing!.cycles[0]!.nextAt!);
-      await until(async () =>
-        expect((await ignoreNotFound(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before),
-      );
-      // A replacement comes only after its back-off.
-      expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]);
-    }
-    await pool.untilFinished(3, { attempts: 3, end: 'Healed' });
-    lives.expectFresh(3, 4);
-    const timers: number[] = [];
-    for (const attempt of [1, 2, 3]) {
-      const { events } = await pool.attempt(3, attempt).fetchHistory();
-      const started = events!.flatMap(
-        ({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? [],
-      );
-      timers.push(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
-    }
-    // A timer covers only the rest of its back-off, so a slow cluster may have none for the first back-offs.
-    const delaysInTurn = timers.map((ms) => 2 ** Math.ceil(Math.log2(ms / 2_000)));
-    expect(delaysInTurn).toEqual([1, 2, 4].slice(-delaysInTurn.length));
-    // The page of each closed workflow: the fault, the outcome, and the last Events of the VM.
-    for (const attempt of [1, 2, 3]) {
-      const metadata = pool.attempt(3, attempt).query<{ currentDetails: string }>('__temporal_workflow_metadata');
-      const { currentDetails } = await metadata;
-      expect(currentDetails).toMatch(/^\*\*web-3\*\* is unhealthy: \d starts in a row have failed: \w/);
-      expect(currentDetails).toContain(`\n\nReplacement ${attempt}: has ended: Removed`);
-      expect(currentDetails).toContain('BadDisk: the disk is unreadable');
-    }
-  },
-);
-
-soakTest('a VM whose VMI a user pauses for long is not taken for unhealthy when it resumes', async () => {
-  const pool = await HealedPool.ready(fleet(), {
-    replicas: 2,
-    autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } },
-  });
-  const before = await pool.uid(1);
-  const vmi = (verb: 'pause' | 'unpause'): Promise<void> =>
-    fleet().kube.request({
-      method: 'PUT',
-      path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`,
-      body: {},
-    });
-  await vmi('pause');
-  await pool.pool.until({ readyReplicas: 1 });
-  await sleep(3_000);
-  await vmi('unpause');
-  await pool.pool.until({ readyReplicas: 2 });
-  await sleep(500);
-  expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], finished: [] }]);
-});
-
 testOneOf({
   'a VM that never runs well is given up after maxAttempts, stays so, and is healed again when a user asks for it':
     async () => {
@@ -258,32 +174,6 @@ testOneOf({
   },
 });
 
-soakTest('a VM that ran and is not ready for too long is replaced by time alone', async () => {
-  const pool = await HealedPool.ready(fleet(), {
-    replicas: 2,
-    autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } },
-  });
-  const before = await pool.uid(1);
-  await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
-  await pool.replaced(1, before);
-  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
-});
-
-soakTest('a VM that has been failing to start for long is replaced, however few its starts', async () => {
-  const pool = await HealedPool.ready(fleet(), {
-    replicas: 3,
-    autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' },
-  });
-  const before = await pool.uid(1);
-  await pool.break(1);
-  await pool.replaced(1, before);
-  await pool.untilFinished(1, {
-    attempts: 1,
-    end: 'Healed',
-    message: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
-  });
-});
-
 const told = (annotation: string): object => ({
   spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } },
 });
@@ -326,22 +216,4 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   await fleet().kube.create(PersistentVolumeClaims, claim);
   await until(async () => expect((await pool.pool.vm('web-2')).status?.ready).toBe(true));
   expect(await pool.uid(2)).toBe(before[1]);
-});
-
-soakTest('a VM that its owner opted out is not replaced, and a VM that was detached has no owner', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
-  const before = [await pool.uid(1), await pool.uid(2)];
-  await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
-  await pool.pool.patchVm('web-2', { metadata: { ownerReferences: [] } });
-  await until(async () =>
-    expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-1', 'web-3', 'web-4']),
-  );
-  for (const number of [1, 2]) await pool.break(number);
-  for (const name of ['web-1', 'web-2']) {
-    await until(async () =>
-      expect((await pool.pool.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(2),
-    );
-  }
-  expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
-  expect((await fleet().kube.list(VirtualMachines, { namespace: pool.pool.namespace })).items.length).toBe(4);
 });

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
@@ -92,66 +91,6 @@ test('a pool whose template cannot be changed is reported as failed once, its VM
     failed: [{ vm: `pool ${typedVms.key('web')}`, message: expect.stringContaining('the test answers 422') }],
   });
   expect(await typedVms.type('web-1')).toBe(OLD);
-});
-
-soakTest(
-  'a paused pool gets its new template, and rolls it once it is resumed; what keeps it is reported',
-  async () => {
-    const typedVms = await TypedVms.empty(fleet());
-    await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
-    const vmis = await typedVms.vmis();
-    await fleet().patchPool(typedVms.namespace, 'web', { paused: true });
-    const transition = await typedVms.change({ restartNow: true });
-    await transition.until({
-      phase: 'Waiting',
-      counts: { inPools: 2 },
-      skipped: [{ message: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
-    });
-    expect(await templateType(typedVms)).toBeUndefined();
-    expect(await typedVms.vmis()).toEqual(vmis);
-    await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
-    expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
-    await vmisAre(typedVms, NEW, 2);
-  },
-);
-
-soakTest('a pool that leaves restarts to users is waited for, which is reported', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  await aPool(typedVms, { replicas: 1, updateStrategy: { opportunistic: {} } });
-  const transition = await typedVms.change({ restartNow: true });
-  await transition.until({
-    phase: 'Waiting',
-    counts: { inPools: 1 },
-    skipped: [{ message: `its pool ${typedVms.key('web')} leaves restarts to its owner` }],
-  });
-  await typedVms.power('web-1', 'stop');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
-  expect(await typedVms.type('web-1')).toBe('q35');
-  // KubeVirt doesn't start a VM while its previous VMI exists.
-  await until(async () => expect(await typedVms.vmi('web-1')).toBeUndefined());
-  await typedVms.power('web-1', 'start');
-  await vmisAre(typedVms, NEW, 1);
-});
-
-soakTest('a pool that is rolling out something else continues with both at once, within its budget', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  await aPool(typedVms, { replicas: 3, maxUnavailable: 1 });
-  const watch = await watched(typedVms);
-  // The rollout reaches the last VM only after the transition has begun.
-  const template = typed(OLD, '3s');
-  await fleet().patchPool(typedVms.namespace, 'web', { template });
-  await until(async () =>
-    expect((await fleet().condition(typedVms.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'),
-  );
-  const transition = await typedVms.change({ restartNow: true, maxRestarts: 3 });
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0 });
-  await vmisAre(typedVms, NEW, 3);
-  await watch.caughtUp();
-  expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(1);
-  // VMs that the rollout had not begun restart once; those that it had begun, at most twice.
-  const restarts = namesUpTo('web', 3).map((name) => watch.log.restartsOf(name).length);
-  expect(Math.max(...restarts)).toBeLessThanOrEqual(2);
-  expect(restarts.filter((count) => count === 1).length).toBeGreaterThanOrEqual(1);
 });
 
 test('a pool changed by one transition is skipped by others until that ends; an abort leaves the rollout to the pool', async () => {

@@ -1,20 +1,15 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import {
-  DO_NOT_DISRUPT_ANNOTATION,
-  MACHINE_TYPE_RESTART_LABEL,
-  MACHINE_TYPE_TRANSITION_ANNOTATION,
-} from '../../../api/labels-and-annotations.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../../api/labels-and-annotations.ts';
 import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
-import { soakTest, testOneOf } from '../../soak.ts';
+import { testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { untilContinuedAsNew } from '../long-history.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
+import { TypedVms, NEW, OLD } from './machine-types.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
@@ -129,54 +124,6 @@ test('VMs of every run strategy are restarted with restartNow within the limit, 
   }
 });
 
-soakTest('a VM whose spec has an alias is judged by its VMI: it is labelled, and its spec stays', async () => {
-  await setAlias(fleet(), OLD);
-  onTestFinished(() => setAlias(fleet(), NEW));
-  const typedVms = await TypedVms.of(fleet(), {
-    old: { type: 'q35' },
-    late: { type: 'q35' },
-    off: { type: 'q35', runStrategy: 'Halted' },
-  });
-  await setAlias(fleet(), NEW);
-  await typedVms.add('new', { type: 'q35' });
-  await typedVms.ready(['new']);
-  const transition = await typedVms.change();
-  await transition.until({ phase: 'Waiting', counts: { waiting: 2 } });
-  expect(await typedVms.mark('old')).toBe(transition.id);
-  expect(await typedVms.record('old')).toMatchObject({ from: 'q35', to: 'q35', vmiType: OLD });
-  expect(await typedVms.record('new')).toBeUndefined();
-  expect(await typedVms.record('off')).toBeUndefined();
-  await typedVms.power('old', 'restart');
-  await typedVms.power('late', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 2 } });
-  expect((await typedVms.vmi('old'))?.status?.machine?.type).toBe(NEW);
-  expect(await typedVms.mark('old')).toBeUndefined();
-});
-
-soakTest('an old alias includes the VMIs that run with another type than their VMs are to have', async () => {
-  await setAlias(fleet(), OLD);
-  onTestFinished(() => setAlias(fleet(), NEW));
-  const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
-  await setAlias(fleet(), NEW);
-  await typedVms.add('new', { type: 'q35' });
-  await typedVms.ready(['new']);
-  const before = await typedVms.vmis();
-  const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
-  expect(await transition.result()).toMatchObject({
-    phase: 'Complete',
-    patched: 2,
-    restarted: 1,
-    counts: { done: 2 },
-  });
-  for (const name of ['old', 'new']) {
-    expect(await typedVms.type(name)).toBe(NEW);
-    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
-  }
-  const after = await typedVms.vmis();
-  expect(after['old']).not.toBe(before['old']);
-  expect(after['new']).toBe(before['new']);
-});
-
 test('a VMI that never ran, since no node has the requested type, is restarted and runs', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.empty(fleet());
@@ -193,22 +140,6 @@ test('a VMI that never ran, since no node has the requested type, is restarted a
     counts: { done: 1 },
   });
   expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(NEW);
-});
-
-soakTest('a paused VM is deferred wholly, and taken up when it runs again', async () => {
-  const typedVms = await TypedVms.of(fleet(), { paused: {} });
-  await typedVms.vmiPower('paused', 'pause');
-  await until(async () =>
-    expect((await typedVms.vmi('paused'))?.status?.conditions).toContainEqual(
-      expect.objectContaining({ type: 'Paused', status: 'True' }),
-    ),
-  );
-  const transition = await typedVms.change({ restartNow: true });
-  await transition.until({ counts: { deferred: 1 }, skipped: [{ count: 1, vms: [typedVms.key('paused')] }] });
-  expect(await typedVms.type('paused')).toBe(OLD);
-  expect(await typedVms.record('paused')).toBeUndefined();
-  await typedVms.vmiPower('paused', 'unpause');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 1 });
 });
 
 testOneOf({
@@ -270,32 +201,6 @@ test('a change of a transition is undone, except where a user has changed it sin
   expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
 });
 
-soakTest('--only, names, labels and exclusions narrow the scope', async () => {
-  const off = { runStrategy: 'Halted' };
-  const typedVms = await TypedVms.of(fleet(), {
-    'a-1': off,
-    'a-2': off,
-    'b-1': { ...off, labels: { tier: 'web' } },
-    runs: { labels: { tier: 'web' } },
-  });
-  const scopes = [
-    { only: 'stopped' as const, exclude: ['a-*'] },
-    { names: ['a-1'] },
-    { labelSelector: { matchLabels: { tier: 'web' } } },
-  ];
-  const changed = async (): Promise<string[]> => {
-    const names = ['a-1', 'a-2', 'b-1', 'runs'];
-    const types = await Promise.all(names.map((name) => typedVms.type(name)));
-    return names.filter((_, index) => types[index] === 'q35');
-  };
-  await (await typedVms.change({ scope: scopes[0]! })).result();
-  expect(await changed()).toEqual(['b-1']);
-  await (await typedVms.change({ scope: scopes[1]! })).result();
-  expect(await changed()).toEqual(['a-1', 'b-1']);
-  await (await typedVms.change({ scope: scopes[2]!, restartNow: true })).result();
-  expect(await changed()).toEqual(['a-1', 'b-1', 'runs']);
-});
-
 testOneOf({
   'pause lets no further VM be changed or restarted, resume continues, and abort ends the transition and clears its labels':
     async () => {
@@ -322,110 +227,6 @@ testOneOf({
       expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [], restarted: 2 });
       for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
     },
-});
-
-soakTest('a VMI that does not come up ends the restarts: no more begin, and it is reported', async () => {
-  const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
-  for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, neverReady);
-  const transition = await typedVms.change({ restartNow: true, deadlineMs: 1_500 });
-  const result = await transition.result();
-  expect(result).toMatchObject({
-    phase: 'Failed',
-    patched: 3,
-    restarted: 0,
-    failures: 1,
-    failed: [{ vm: expect.any(String), message: expect.stringContaining('not ready in time') }],
-  });
-  expect(result.counts.toRestart).toBe(2);
-});
-
-soakTest('a VMI that is ready but has an old type again has failed', async () => {
-  const typedVms = await TypedVms.of(fleet(), { vm: {} });
-  // A dry run doesn't show what the alias resolves to.
-  await setAlias(fleet(), OLD);
-  onTestFinished(() => setAlias(fleet(), NEW));
-  const result = await (await typedVms.change({ restartNow: true })).result();
-  expect(result).toMatchObject({
-    phase: 'Failed',
-    patched: 1,
-    restarted: 0,
-    failures: 1,
-    failed: [{ vm: typedVms.key('vm'), message: `it came back with ${OLD}` }],
-  });
-  expect(await typedVms.mark('vm')).toBeUndefined();
-});
-
-soakTest(
-  'a transition is refused with a reason if the resulting type would still match, and nothing is written',
-  async () => {
-    needs('machine types on nodes');
-    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-    const back = await typedVms.change({ scope: { glob: '*' } });
-    expect(await back.refusal()).toContain('q35');
-    const { typedSearchAttributes } = await back.handle.describe();
-    expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
-    expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is not a valid glob');
-    const unknown = await typedVms.change({ to: 'pc-q35-rhel11.0.0' });
-    expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
-    expect(await typedVms.type('off')).toBe(OLD);
-    expect((await typedVms.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
-    const forced = await typedVms.change({ to: 'pc-q35-rhel11.0.0', force: true });
-    expect(await forced.result()).toMatchObject({ phase: 'Complete', patched: 1 });
-    expect(await typedVms.type('off')).toBe('pc-q35-rhel11.0.0');
-  },
-);
-
-soakTest('a VM of another transition is skipped, which is named, and taken over once that has ended', async () => {
-  const typedVms = await TypedVms.of(fleet(), { vm: {} });
-  const first = await typedVms.change();
-  await first.until({ counts: { waiting: 1 } });
-  const second = await typedVms.change({ scope: { glob: '*rhel8*' } });
-  await second.until({
-    skipped: [
-      {
-        message: expect.stringContaining(`operation ${typedVms.namespace}/${first.operation.key.name} is changing it`),
-        vms: [typedVms.key('vm')],
-      },
-    ],
-  });
-  for (const one of [second, first]) {
-    await one.set({ aborted: true });
-    await one.operation.stands('Aborted');
-  }
-  const third = await typedVms.change({ scope: { glob: '*rhel8*' } });
-  await third.until({ counts: { waiting: 1 } });
-  expect(await typedVms.mark('vm')).toBe(third.id);
-  expect(await typedVms.record('vm')).toMatchObject({ id: third.id, from: OLD, to: 'q35', vmiType: OLD });
-  await typedVms.power('vm', 'restart');
-  expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
-});
-
-soakTest('VMs that opted out are skipped, and restarts wait for a window while patches do not', async () => {
-  const typedVms = await TypedVms.of(fleet(), {
-    precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
-    runs: {},
-  });
-  const vmis = await typedVms.vmis();
-  // Opens on February 29 only.
-  const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
-  await transition.until({
-    patched: 1,
-    counts: { excluded: 1, toRestart: 1 },
-    full: [expect.stringContaining('the next window opens at')],
-  });
-  expect(await typedVms.type('runs')).toBe('q35');
-  expect(await typedVms.vmis()).toEqual(vmis);
-  expect(await typedVms.type('precious')).toBe(OLD);
-  // The VM's owner need not wait for the window.
-  await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
-    metadata: { labels: { restarted: 'by-hand' } },
-  });
-  await typedVms.power('runs', 'restart');
-  expect(await transition.result()).toMatchObject({
-    phase: 'Complete',
-    restarted: 0,
-    counts: { excluded: 1, done: 1 },
-  });
 });
 
 // The last test: it ends the worker of the others.

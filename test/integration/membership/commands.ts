@@ -14,18 +14,6 @@ const environment = ({ stack }: TestFleet): NodeJS.ProcessEnv => ({
 export const run = (fleet: TestFleet, namespace: string, ...args: string[]): Promise<Outcome> =>
   droverHere([...args, '-n', namespace], environment(fleet));
 
-/** Runs the command, and kills it after this time, unless it has ended by then. */
-export async function killedAfter(fleet: TestFleet, namespace: string, args: string[], ms: number): Promise<Outcome> {
-  const child = start([...args, '-n', namespace], environment(fleet));
-  child.stdin!.end();
-  const timer = setTimeout(() => child.kill('SIGKILL'), ms);
-  try {
-    return await outcomeOf(child);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** A call of the command on the API server: its method, and its path with the query. */
 export type Call = (method: string, path: string) => boolean;
 

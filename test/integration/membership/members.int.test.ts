@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import {
   ADOPT_VMS_ANNOTATION,
@@ -6,7 +5,6 @@ import {
   DISKS_FINALIZER,
   JOINED_ANNOTATION,
   KEPT_DISK,
-  MEMBERSHIP_CHANGE_ANNOTATION,
   POOL_LABEL,
   REQUESTED_BY_ANNOTATION,
   REVISION_LABEL,
@@ -17,16 +15,13 @@ import type { MembershipRequest } from '../../../decisions/membership/membership
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { healingRequest, membershipRequest } from '../../requests.ts';
-import { seeded, seedOf } from '../../seeded.ts';
-import { soakTest } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { userWith } from '../operations/operations.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
-import { killedAfter, run, writeTo } from './commands.ts';
-import { KubeVirtPoolOfTest } from './kubevirt-pool.ts';
-import { OwnershipLog, ownersIn, uidsIn } from './ownership-log.ts';
+import { run, writeTo } from './commands.ts';
+import { OwnershipLog, uidsIn } from './ownership-log.ts';
 
 const fleet = aFleet();
 let worker: TestWorker;
@@ -278,48 +273,6 @@ test('a pool that is created with a request takes the rights of its author, and 
   await annotates(ann, { other: 'true' });
   await Promise.all([ann, bob].map(({ kube }) => kube.close()));
 });
-
-/** A command takes about so long. */
-const KILLED_WITHIN_MS = 3000;
-
-soakTest(
-  'a takeover and a release end, each VM with one owner throughout, though command and worker are killed at random',
-  async () => {
-    const random = seeded(seedOf());
-    const theirs = await KubeVirtPoolOfTest.running(fleet());
-    const { namespace } = theirs;
-    const before = await uidsIn(fleet(), namespace);
-    const log = await OwnershipLog.start(fleet(), namespace);
-    const replaceWorker = async (): Promise<void> => {
-      await sleep(random() * KILLED_WITHIN_MS);
-      await worker.kill();
-      worker = await fleet().startWorker();
-    };
-    for (const args of [
-      ['takeover', 'vmpool', 'web'],
-      ['release', 'pool', 'web'],
-    ]) {
-      for (let kills = 12; kills > 0; kills--) {
-        const killed = killedAfter(fleet(), namespace, args, random() * KILLED_WITHIN_MS);
-        await Promise.all([killed, kills % 3 === 0 ? replaceWorker() : undefined]);
-        log.expectOneOwnerEach();
-        if ((await killed).code === 0) break;
-      }
-      // What has ended before its last kill is refused, and else it continues.
-      await run(fleet(), namespace, ...args);
-      const isTakeover = args[0] === 'takeover';
-      const owner = isTakeover ? 'drover.dev' : 'pool.kubevirt.io';
-      expect(await ownersIn(fleet(), namespace)).toEqual({ [owner]: ['web-0', 'web-1', 'web-2'] });
-      await until(async () => expect((await theirs.get()) === undefined).toBe(isTakeover));
-      const pool = await fleet().pool(namespace, 'web');
-      expect(pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION]).toBeUndefined();
-      expect(pool !== undefined).toBe(isTakeover);
-    }
-    expect((await theirs.get())?.spec.paused).toBe(false);
-    expect(await uidsIn(fleet(), namespace)).toEqual(before);
-    log.expectOneOwnerEach();
-  },
-);
 
 test("a deletion during which users take a VM out of its pool ends, and the VM's disks are kept", async () => {
   needs('DataVolumes');

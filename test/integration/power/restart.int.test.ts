@@ -1,11 +1,9 @@
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { POWER_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { revisionOf } from '../../../decisions/template/revision.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/lib/search-attributes.ts';
-import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
-import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
+import { crashTest, soak, testOneOf } from '../../soak.ts';
+import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { untilContinuedAsNew } from '../long-history.ts';
 import { HeldVmis } from './held-vmis.ts';
 import { each, TestVms, type Shape } from './vms.ts';
@@ -90,75 +88,6 @@ test('two restarts at once over the same VMs restart none twice, and keep within
   });
 });
 
-soakTest('a VM that is not ready in time stops the run, and the others are left as they are', async () => {
-  const names = namesUpTo('vm', 4);
-  const vms = await TestVms.of(fleet(), each(names, {}));
-  // Whichever VM is restarted first doesn't become ready.
-  for (const name of names) {
-    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', neverReady);
-  }
-  const result = await (await vms.restart({ deadlineMs: 1_500 })).result();
-  expect(result).toMatchObject({ phase: 'Failed', done: [], open: 3, inProgress: [] });
-  expect(result.failed).toEqual([
-    { vm: expect.any(String) as string, message: expect.stringContaining('not ready in time') as string },
-  ]);
-  expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 1]);
-
-  // Even if failures are allowed, the broken VM uses up the budget: the run gives up after the deadline without
-  // progress.
-  const second = await (await vms.restart({ deadlineMs: 1_500, maxFailures: 5 })).result();
-  expect(second).toMatchObject({
-    phase: 'Failed',
-    done: [],
-    open: 3,
-    full: ['1 at a time', `${result.failed[0]!.vm} not ready`],
-  });
-  expect(second.failed).toMatchObject([{ vm: result.failed[0]!.vm, wasDown: true }]);
-});
-
-soakTest(
-  'a VM that opted out is skipped, a VM that cannot be touched now is waited for, and a VM that does not run needs nothing',
-  async () => {
-    const vms = await TestVms.of(fleet(), {
-      well: {},
-      paused: {},
-      stays: {},
-      exempt: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
-      off: { runStrategy: 'Halted' },
-      stops: { runStrategy: 'Manual' },
-    });
-    await vms.vmiPower('paused', 'pause');
-    await vms.vmiPower('stays', 'pause');
-    const vmis = await vms.vmis();
-    await vms.virtctl('stops', 'stop');
-    await until(async () => expect(Object.keys(await vms.vmis())).not.toContain('stops'));
-    // A paused VMI is not ready: a budget of one would block everything.
-    const restart = await vms.restart({ chosen: { [vms.namespace]: vmis }, atOnce: 3, deadlineMs: 6_000 });
-    await restart.until({ done: [vms.key('well')] });
-    expect((await restart.progress()).skipped).toEqual(
-      expect.arrayContaining([
-        {
-          message: 'it is paused by a user',
-          isExcluded: false,
-          count: 2,
-          vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
-        },
-        { message: 'its owner opted out of disruption', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
-      ]),
-    );
-    await vms.vmiPower('paused', 'unpause');
-    const result = await restart.result();
-    expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
-    expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
-    expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
-      message: 'it is paused by a user',
-      vms: [vms.key('stays')],
-    });
-    expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, exempt: 0, off: 0, stops: 0 });
-    expect((await vms.vm('off')).spec.runStrategy).toBe('Halted');
-  },
-);
-
 testOneOf({
   'a user pauses, resumes and aborts the run, and VMs that already restart come back': async () => {
     const names = namesUpTo('vm', 6);
@@ -203,61 +132,6 @@ testOneOf({
     expect(await restart.result()).toMatchObject({ phase: 'Complete', inProgress: [], open: 0 });
     expect(await vms.restarts()).toEqual(each(names, 1));
   },
-});
-
-/** Returns a template whose VMIs take a while to become ready. */
-function slowTemplate(): PoolSpec['template'] {
-  const template = structuredClone(runningTemplate);
-  Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, {
-    'sim.drover.dev/boot-time': '700ms',
-  });
-  return template;
-}
-
-/** Returns a template that needs a restart. */
-function otherTemplate(of = runningTemplate): PoolSpec['template'] {
-  const template = structuredClone(of);
-  (template.spec.template as { spec: object }).spec = {
-    domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } },
-  };
-  return template;
-}
-
-soakTest('VMs of a pool that is rolling out are left to its rollout', async () => {
-  const vms = await TestVms.ofPool(fleet(), { replicas: 4, maxUnavailable: 1 });
-  const vmis = { chosen: { [vms.namespace]: await vms.vmis() }, atOnce: 4 };
-  await fleet().patchPool(vms.namespace, 'web', { template: otherTemplate() });
-  // Otherwise the worker might hear of the restart before it hears of the new template.
-  await until(async () =>
-    expect((await fleet().pool(vms.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
-  );
-  const result = await (await vms.restart(vmis)).result();
-  await until(async () =>
-    expect((await fleet().pool(vms.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }),
-  );
-  expect(result).toMatchObject({ phase: 'Complete', done: [], failed: [], open: 0 });
-  expect(await vms.restarts()).toEqual(each(namesUpTo('web', 4), 1));
-  expect(vms.watch.log.mostUnavailable()).toBe(1);
-});
-
-soakTest("the pool's budget holds if a rollout begins in the middle of a restart, on two workers", async () => {
-  const second = await fleet().startWorker();
-  onTestFinished(() => second.kill());
-  const vms = await TestVms.ofPool(fleet(), { replicas: 10, maxUnavailable: 2, template: slowTemplate() });
-  const restart = await vms.restart({ atOnce: 10 });
-  await until(async () => expect((await restart.progress()).done.length).toBeGreaterThanOrEqual(3));
-  await fleet().patchPool(vms.namespace, 'web', { template: otherTemplate(slowTemplate()) });
-  const { done } = await restart.result();
-  expect(done.length).toBeLessThan(10);
-  await until(async () =>
-    expect((await fleet().pool(vms.namespace, 'web'))!.status).toMatchObject({
-      updatedReplicas: 10,
-      readyReplicas: 10,
-    }),
-  );
-  // Once by the rollout, and at most once before that by the restart.
-  expect(Object.values(await vms.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
-  expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
 
 testOneOf({

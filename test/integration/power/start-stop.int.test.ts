@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { crashTest, soakTest } from '../../soak.ts';
+import { crashTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
@@ -95,15 +95,6 @@ test("a user's changes meanwhile stay, and a pause, a failure and an abort leave
   expect(await run.result()).toMatchObject({ phase: 'Aborted', inProgress: [], failed: [] });
   const left = await vms.vmis();
   expect([first!, done[0]!].filter((key) => nameOf(key) in left)).toEqual([]);
-});
-
-soakTest('a VM that is not ready in time ends a start, and the others are not started', async () => {
-  const shape = { runStrategy: 'Halted', vmi: { 'sim.drover.dev/never-ready': 'true' } };
-  const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), shape));
-  const result = await (await vms.power('Start', namesUpTo('vm', 3), { deadlineMs: 1_500 })).result();
-  expect(result).toMatchObject({ phase: 'Failed', done: [], open: 2 });
-  expect(result.failed).toMatchObject([{ message: expect.stringContaining('not ready in time') as string }]);
-  expect(Object.keys(await vms.vmis())).toHaveLength(1);
 });
 
 /** A template of two cores with another run strategy. */

@@ -126,11 +126,6 @@ export class TestVms {
     await this.#fleet.kube.request({ method: 'PUT', path, body: {} });
   }
 
-  async vmiPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
-    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
-    await this.#fleet.kube.request({ method: 'PUT', path, body: {} });
-  }
-
   /**
    * Has these VMs run in pods of an earlier KubeVirt, as after an upgrade of it: KubeVirt sees that by the image, and
    * labels their VMIs.

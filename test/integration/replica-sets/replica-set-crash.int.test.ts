@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { seeded } from '../../seeded.ts';
-import { soak, soakTest, testOneOf } from '../../soak.ts';
+import { soak, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS, type Kind } from './sets.ts';
+import { INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS, type Kind } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
-const sets = new TestSets(fleet);
 /** Members of a set that a worker dies in the middle of making. */
 const BURST = soak(60, 30);
 
@@ -97,28 +96,6 @@ testOneOf(
   },
   { timeout: soak(900_000, 300_000) },
 );
-
-soakTest('a frozen worker that comes back makes no surplus VM', async () => {
-  const namespace = await fleet().namespace();
-  const watched = await mostVms(fleet(), namespace);
-  const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
-    if (method === 'POST') await sleep(200);
-    return 'pass';
-  });
-  const frozen = await fleet().startWorker({ KUBECONFIG: slow.kubeconfig });
-  await sets.create(namespace, 'web', { replicas: 80, template: haltedTemplateOf('web') });
-  await until(async () => expect(watched.made()).toBeGreaterThan(5));
-  process.kill(frozen.pid, 'SIGSTOP');
-  const other = await fleet().startWorker();
-  await sets.settled(namespace, 'web', 80);
-  process.kill(frozen.pid, 'SIGCONT');
-  const [vm] = await sets.members(namespace, 'web');
-  await fleet().kube.delete(VirtualMachines, vm!.metadata);
-  await until(async () => expect(watched.made()).toBe(81));
-  await sets.settled(namespace, 'web', 80);
-  expect(watched.most()).toBe(80);
-  await Promise.all([frozen.kill(), other.stop()]);
-});
 
 test('the delay after starts that fail outlives the worker', async () => {
   const instances = new TestSets(fleet, INSTANCES);

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { userOf } from '../../../clients/session/requester.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { soakTest, testOneOf } from '../../soak.ts';
-import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { testOneOf } from '../../soak.ts';
+import { aFleet, until } from '../fleet.ts';
 import { HeldVmis } from '../power/held-vmis.ts';
 import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } from './rollouts.ts';
 
@@ -60,22 +60,6 @@ describe('a pause', () => {
     await pool.untilSaid({ Paused: 'NotPaused' });
   });
 
-  soakTest(
-    'by the spec holds a rollout from its beginning, and a VM that crashes comes back with the revision that it had',
-    async () => {
-      const pool = await aPool();
-      const next = await pool.change(templateOf({ cores: 2 }), { paused: true });
-      await pool.untilSaid({ Paused: 'PausedBySpec', Progressing: 'Paused' });
-      await pool.crash('web-2');
-      await pool.patch({ replicas: 5 });
-      await pool.until({ readyReplicas: 5, updatedReplicas: 0, currentRevision: first, updateRevision: next });
-      expect(await pool.running(first)).toEqual(namesUpTo('web', 5));
-      await pool.patch({ paused: false });
-      await pool.untilComplete(next);
-      await pool.untilSaid({ Paused: 'NotPaused' });
-    },
-  );
-
   test('by the spec in the middle leaves a crashed VM with the revision that it had, taken or not', async () => {
     const pool = await aPool();
     const vmis = await held(pool);
@@ -90,43 +74,6 @@ describe('a pause', () => {
     await Promise.all([pool.crash(taken), pool.crash(left)]);
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
     expect(await pool.revisions()).toMatchObject({ [taken]: [next, next], [left]: [first, first] });
-  });
-});
-
-describe('abort', () => {
-  soakTest('leaves the VMs as they are, and a resume continues', async () => {
-    const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    const before = await pool.vmiUids();
-    await pool.request('abort', { reason: 'too slow' });
-    await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
-    expect((await pool.condition('Progressing'))!.message).toContain('too slow');
-    // Neither a further request nor a change outside the template revives the rollout.
-    await pool.request('promote');
-    await pool.patch({ replicas: 5 });
-    await pool.until({ readyReplicas: 5, updatedReplicas: 1, currentRevision: first });
-    expect(await pool.vmiUids()).toMatchObject(before);
-    expect(revisionIn(await pool.vm('web-5'))).toBe(first);
-
-    await pool.request('resume');
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    await pool.request('promote');
-    await pool.untilComplete(next);
-  });
-
-  soakTest('lets VMs in progress come back; the next template is rolled out', async () => {
-    const pool = await aPool();
-    const vmis = await held(pool);
-    const next = await pool.change(templateOf({ cores: 2 }));
-    const taken = await vmis.next();
-    await pool.request('abort');
-    await pool.untilSaid({ Progressing: 'Aborted' });
-    await vmis.letGo();
-    await until(async () => expect(await pool.running(next)).toEqual([taken]));
-    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-    const third = await pool.change(templateOf({ cores: 3 }));
-    await pool.untilComplete(third);
   });
 });
 
@@ -157,38 +104,6 @@ describe('steps', () => {
       expect.stringMatching(/^step 3 of 3 .*`drover rollout promote pool /),
     ]);
   });
-
-  soakTest(
-    'are passed all at once by a full promotion, and a plain one passes no step that is not reached',
-    async () => {
-      const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] } });
-      const vmis = await held(pool);
-      const next = await pool.change(templateOf({ cores: 2 }));
-      await vmis.next();
-      await pool.request('promote');
-      await vmis.letGo();
-      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-      await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
-      await pool.request('promote', { full: true });
-      await pool.untilComplete(next);
-      expect((await pool.status()).rollout).toMatchObject({ step: 3 });
-    },
-  );
-});
-
-soakTest('count a VM only when it has been ready for minReadySeconds', async () => {
-  const pool = await aPool({ replicas: 2, rollout: { minReadySeconds: 4 } });
-  const watch = await pool.watched();
-  const next = await pool.change(templateOf({ cores: 2 }));
-  await pool.untilComplete(next);
-  await watch.caughtUp();
-  const [one, other] = ['web-1', 'web-2']
-    .map((name) => watch.log.history(name))
-    .toSorted((a, b) => a.at(-1)!.at - b.at(-1)!.at);
-  const readyAt = one!.findLast(({ what }) => what === 'VMI ready')!.at;
-  const goingAt = other!.findLast(({ what }) => what === 'VMI going')!.at;
-  // Less than 4 s: KubeVirt reports readiness in whole seconds, and these are the times at which the watch received it.
-  expect(goingAt - readyAt).toBeGreaterThan(2_500);
 });
 
 describe('failures', () => {
@@ -246,98 +161,6 @@ describe('failures', () => {
       await pool.untilComplete(good);
     },
   });
-
-  soakTest('happen again under Pause if the rollout is resumed, once the budget has room', async () => {
-    // Long enough for all that the test does between the resume, which restarts the deadline, and its end.
-    const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
-    const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Progressing: 'Failed' });
-    const [broken = ''] = await pool.running(bad);
-    await pool.request('resume');
-    await pool.untilSaid({ Progressing: 'RollingOut' });
-    expect((await pool.condition('Progressing'))!.message).toContain(
-      `1 VM is unavailable (${broken}), and maxUnavailable allows 1`,
-    );
-    await pool.patchVmi(broken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
-    await pool.untilSaid({ Progressing: 'Failed' });
-    const { batches, failures } = (await pool.status()).rollout!;
-    expect(batches).toBe(2);
-    expect(failures).toHaveLength(1);
-    expect(failures[0]!.vm).not.toBe(broken);
-  });
-
-  soakTest('are repaired under Pause by the earlier template, which touches no other VM', async () => {
-    const pool = await aPool({ rollout: deadline });
-    const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Progressing: 'Failed' });
-    const [broken = ''] = await pool.running(bad);
-    const { [broken]: _broken, ...others } = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(templateOf(), noHurry));
-    await pool.untilSaid({ Degraded: 'NoFailures' });
-    expect(await pool.vmiUids()).toMatchObject(others);
-  });
-
-  soakTest('include VMIs that fail to start', async () => {
-    const pool = await aPool({ rollout: deadline });
-    await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
-    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
-    expect(await pool.running(first)).toHaveLength(3);
-  });
-
-  soakTest('bring a canary back under Undo before any approval', async () => {
-    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo', steps: [approvalAt(1)] } });
-    const before = await pool.vmiUids();
-    await pool.change(badTemplate(2));
-    await pool.untilSaid({ Progressing: 'Undone' });
-    await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first });
-    const after = await pool.vmiUids();
-    expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
-  });
-
-  soakTest('are tried again under Undo after a resume, and a newer template replaces an undo', async () => {
-    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
-    const watch = await pool.watched();
-    const bad = templateOf({
-      cores: 2,
-      annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' },
-    });
-    await pool.change(bad);
-    await pool.untilSaid({ Progressing: 'Undone' });
-    await pool.request('resume');
-    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'NoFailures' });
-    await pool.untilSaid({ Progressing: 'Undoing', Degraded: 'Undoing' });
-    await pool.untilComplete(await pool.change(templateOf({ cores: 3 }), noHurry));
-    await pool.untilSaid({ Degraded: 'NoFailures' });
-    await watch.caughtUp();
-    expect(watch.log.mostUnavailable()).toBe(1);
-  });
-
-  soakTest('do not stop the rollout under Continue', async () => {
-    const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
-    const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'UpdateFailed' });
-    expect(await pool.running(bad)).toEqual(namesUpTo('web', 4));
-    expect((await pool.status()).rollout!.failures).toHaveLength(4);
-  });
-
-  soakTest('are tolerated up to maxFailures', async () => {
-    const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
-    const before = await pool.vmiUids();
-    await pool.request('pause');
-    await pool.untilSaid({ Paused: 'PausedByUser' });
-    const bad = await pool.change(badTemplate(2));
-    await pool.until({ updateRevision: bad });
-    await pool.request('resume');
-    await pool.untilSaid({ Progressing: 'Failed' });
-    expect((await pool.status()).rollout!.failures).toHaveLength(2);
-    await pool.patch({ rollout: { maxFailures: 2 } });
-    const worse = await pool.change(badTemplate(3));
-    await until(async () => expect((await pool.status()).rollout!.failures).toHaveLength(2));
-    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'UpdateFailed' });
-    expect(await pool.running(worse)).toHaveLength(2);
-    const after = await pool.vmiUids();
-    expect(Object.keys(before).filter((name) => before[name] === after[name])).toHaveLength(2);
-  });
 });
 
 describe('windows', () => {
@@ -350,20 +173,5 @@ describe('windows', () => {
     expect(await pool.vmiUids()).toEqual(before);
     await pool.patch({ rollout: { windows: null } });
     await pool.untilComplete(next);
-  });
-
-  soakTest('let a rollout begin by itself when one opens, and not before', async () => {
-    const pool = await aPool({ replicas: 2 });
-    const watch = await pool.watched();
-    // The next minute, or the one after if the next one is less than 20 s away.
-    const opensAt = Math.ceil((Date.now() + 20_000) / 60_000) * 60_000;
-    const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;
-    await pool.patch({ rollout: { windows: [{ cron, duration: '30s' }] } });
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.untilSaid({ Progressing: 'WaitingForWindow' });
-    expect((await pool.condition('Progressing'))!.message).toContain(new Date(opensAt).toISOString());
-    await until(async () => expect((await pool.status()).currentRevision).toBe(next), 100_000);
-    await watch.caughtUp();
-    for (const name of namesUpTo('web', 2)) expect(watch.log.restartsOf(name)[0]!.at).toBeGreaterThanOrEqual(opensAt);
   });
 });

@@ -65,35 +65,6 @@ describe('a running worker with', () => {
       await pool.untilComplete(next);
     });
 
-    soakTest('knows at which step it is, and numbers its batches on', async () => {
-      const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2)] } });
-      const next = await pool.change(templateOf({ cores: 2 }));
-      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-      await pool.request('promote');
-      await pool.until({ updatedReplicas: 2, rollout: { step: 1, stepReachedAt: expect.any(String) as string } });
-      const before = await pool.vmiUids();
-      await terminate(pool, () => pool.patch({ replicas: 4 }));
-      await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 2, rollout: { step: 1 } });
-      expect(await pool.vmiUids()).toMatchObject(before);
-      await pool.request('promote');
-      await pool.untilComplete(next);
-      await until(async () =>
-        expect((await pool.batches()).map(({ id }) => id)).toEqual(
-          [1, 2, 3].map((n) => updateBatchIdOf(pool.ref, next, n)),
-        ),
-      );
-    });
-
-    soakTest('knows that too many VMs have failed, and which', async () => {
-      const pool = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
-      const bad = await pool.change(badTemplate(2));
-      await pool.untilSaid({ Progressing: 'Failed' });
-      const { rollout } = await pool.status();
-      await terminate(pool, () => pool.patch({ replicas: 4 }));
-      await pool.until({ replicas: 4, readyReplicas: 3, rollout });
-      expect(await pool.running(bad)).toHaveLength(1);
-    });
-
     testOneOf({
       'continues with its rollout in progress, and restarts no VM twice': async () => {
         const pool = await aPool({ template: slow(1) });
@@ -151,25 +122,6 @@ describe('a running worker with', () => {
         await watch.caughtUp();
         expect(watch.log.restartsOf(taken)).toHaveLength(1);
       },
-    });
-
-    soakTest('continues with an undo', async () => {
-      const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
-      const bad = await pool.change(
-        templateOf({
-          cores: 2,
-          annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' },
-        }),
-      );
-      await pool.untilSaid({ Progressing: 'Undoing' });
-      await terminate(pool, () => pool.patch({ replicas: 4 }));
-      await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
-      await pool.until({
-        readyReplicas: 4,
-        updatedReplicas: 0,
-        currentRevision: revisionOf(slow(1)),
-        updateRevision: bad,
-      });
     });
   });
 

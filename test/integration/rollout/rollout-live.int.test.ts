@@ -7,14 +7,13 @@ import {
   PersistentVolumeClaims,
   StorageClasses,
   VirtualMachineInstanceMigrations,
-  VirtualMachineInstances,
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import type { Claim, Migration } from '../../../simulator/objects/kubevirt.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { soakTest, testOneOf } from '../../soak.ts';
+import { testOneOf } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
@@ -159,46 +158,8 @@ describe('a VMI without room for a change', () => {
     },
   });
 
-  soakTest('waits if the pool allows no restart, and is reported; a restart by a user ends the wait', async () => {
-    needs('live updates');
-    const pool = await aPool(atMost('Live'));
-    const before = await pool.vmiUids();
-    const next = await pool.change(tooMuch);
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1, web-2: it waits for a restart, which the pool leaves to users',
-      ),
-    );
-    expect(await pool.vmiUids()).toEqual(before);
-    const old = revisionOf(templateOf(small));
-    expect(await pool.revisions()).toEqual({ 'web-1': [next, old], 'web-2': [next, old] });
-    await pool.until({ updatedReplicas: 0, currentRevision: old, updateRevision: next });
-    for (const name of namesUpTo('web', 2))
-      await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name });
-    await pool.untilComplete(next);
-  });
-
   // Unaligned memory: drover has no rule about it, and KubeVirt refuses it only when asked.
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
-
-  soakTest('waits if the pool allows no restart and only KubeVirt knows that it needs one', async () => {
-    needs('live updates');
-    const pool = await aPool(atMost('Live'));
-    const before = await pool.vmiUids();
-    await pool.change(unaligned);
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
-    );
-    expect(await pool.vmiUids()).toEqual(before);
-    expect((await pool.status()).rollout!.failures).toEqual([]);
-  });
-
-  soakTest('takes a restart if the room itself changes', async () => {
-    const pool = await aPool();
-    const before = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(templateOf({ ...small, maxSockets: 8 })));
-    await expectRestarted(pool, before);
-  });
 });
 
 describe('the strategy', () => {
@@ -218,28 +179,6 @@ describe('the strategy', () => {
       await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
       await expectRestarted(pool, before);
     },
-  });
-
-  soakTest('in the pool may change in the middle of a rollout', async () => {
-    needs('live updates');
-    const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
-    const before = await pool.vmiUids();
-    const next = await pool.change(templateOf({ ...small, sockets: 2 }));
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1, web-2: KubeVirt would begin to change it while it runs: it is updated when it stops',
-      ),
-    );
-    await pool.patch({ vmRolloutStrategy: null });
-    await pool.untilComplete(next);
-    expect(await pool.vmiUids()).toEqual(before);
-  });
-
-  soakTest('Stage in the pool acts for this pool as Stage in the cluster does', async () => {
-    const pool = await aPool({ vmRolloutStrategy: 'Stage' });
-    const before = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
-    await expectRestarted(pool, before);
   });
 });
 
@@ -414,24 +353,6 @@ describe('disruption', () => {
       await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
       expect(await allUids(pool)).toEqual(before);
     },
-  });
-
-  soakTest('Replace also recreates a VM that a user has stopped, and keeps it stopped', async () => {
-    const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
-    await pool.power('web-1', 'stop');
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
-    const before = await allUids(pool);
-    const watch = await pool.watched();
-    const next = await pool.change(templateOf(disks('2Gi')));
-    await pool.until({ readyReplicas: 1, updatedReplicas: 2, currentRevision: next });
-    const after = await allUids(pool);
-    for (const kind of ['vms', 'disks', 'claims']) {
-      for (const [name, uid] of Object.entries(before[kind]!))
-        expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
-    }
-    await watch.caughtUp();
-    expect(watch.log.restartsOf('web-1')).toEqual([]);
-    expect(await pool.vm('web-1')).toMatchObject({ spec: { runStrategy: 'Halted' } });
   });
 });
 

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import {
   REQUESTED_BY_ANNOTATION,
   CHANGE_CAUSE_ANNOTATION,
-  DO_NOT_DISRUPT_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
 } from '../../../api/labels-and-annotations.ts';
@@ -14,16 +13,13 @@ import {
   PersistentVolumeClaims,
   VirtualMachineInstances,
   VirtualMachinePools,
-  VirtualMachines,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
-import { formerMemberOf } from '../../../decisions/views/annotations/former-member.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/lib/search-attributes.ts';
-import { sample, soakTest } from '../../soak.ts';
+import { sample } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
-import { HeldVmis } from '../power/held-vmis.ts';
-import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
+import { approvalAt, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
 const fleet = aFleet();
 
@@ -42,8 +38,6 @@ async function kept({ namespace }: TestPool): Promise<Kept[]> {
 
 const numbers = async (pool: TestPool): Promise<[revision: string | undefined, number: number][]> =>
   (await kept(pool)).map((one) => [revisionIn(one), one.revision]);
-
-const vmiMark = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
 
 describe('revisions', () => {
   test('are kept as ControllerRevisions of the pool; a return to one makes it the newest again', async () => {
@@ -109,94 +103,9 @@ describe('revisions', () => {
     expect(await pool.vmiUids()).toMatchObject(before);
     expect(await numbers(pool)).toEqual([[first, 1]]);
   });
-
-  soakTest('are forgotten beyond the limit, unless they are in use', async () => {
-    const pool = await aPool({ replicas: 2, maxUnavailable: 2, revisionHistoryLimit: 1 });
-    await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
-    const [third = '', fourth = ''] = [3, 4].map((cores) => revisionOf(templateOf({ cores })));
-    for (const cores of [2, 3, 4]) {
-      await pool.change(templateOf({ cores }));
-      await until(async () =>
-        expect(await pool.revisions()).toMatchObject({
-          'web-2': [revisionOf(templateOf({ cores })), revisionOf(templateOf({ cores }))],
-        }),
-      );
-    }
-    await until(async () =>
-      expect(await numbers(pool)).toEqual([
-        [first, 1],
-        [third, 3],
-        [fourth, 4],
-      ]),
-    );
-    await pool.patch({ revisionHistoryLimit: 0 });
-    await until(async () =>
-      expect(await numbers(pool)).toEqual([
-        [first, 1],
-        [fourth, 4],
-      ]),
-    );
-    await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
-    await pool.untilComplete(fourth);
-    await until(async () => expect(await numbers(pool)).toEqual([[fourth, 4]]));
-  });
-
-  soakTest('a change that is taken back restarts only the VMs that had it', async () => {
-    const pool = await aPool({ replicas: 4, maxUnavailable: 1 });
-    const watch = await pool.watched();
-    const vmis = await HeldVmis.of(fleet(), pool.namespace);
-    const next = await pool.change(templateOf({ cores: 2 }));
-    const taken = await vmis.next();
-    const back = await pool.change(templateOf());
-    await pool.until({ updateRevision: back });
-    await vmis.letGo();
-    await pool.untilComplete(back);
-    await watch.caughtUp();
-    for (const name of namesUpTo('web', 4)) {
-      const restarts = watch.log.restartsOf(name);
-      // If its old VMI is still stopping, it starts from the first template at once.
-      if (name === taken) expect([[back], [next, back]]).toContainEqual(restarts.map(({ startedWith }) => startedWith));
-      else expect(restarts).toEqual([]);
-    }
-    expect(watch.log.mostUnavailable()).toBe(1);
-  });
-
-  soakTest('a change that is taken back before any VM had it restarts none', async () => {
-    const pool = await aPool({ paused: true });
-    const before = await pool.vmiUids();
-    await pool.change(templateOf({ cores: 2 }));
-    await pool.untilSaid({ Progressing: 'Paused' });
-    await pool.change(templateOf());
-    await pool.patch({ paused: false });
-    await pool.untilComplete(first);
-    expect(await pool.vmiUids()).toEqual(before);
-  });
 });
 
 describe('strategies', () => {
-  soakTest('unmanaged touches nothing, and new VMs are made of the newest template', async () => {
-    const pool = await aPool({ replicas: 2, updateStrategy: { unmanaged: {} } });
-    await pool.power('web-1', 'stop');
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
-    const before = await pool.vms();
-    const next = await pool.change(templateOf({ cores: 2, vmMetadata: { labels: { new: 'label' } } }));
-    await pool.untilSaid({ Progressing: 'OutdatedVms' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: not managed by drover');
-    await pool.patch({ replicas: 3 });
-    await pool.until({
-      replicas: 3,
-      readyReplicas: 2,
-      updatedReplicas: 1,
-      currentRevision: first,
-      updateRevision: next,
-    });
-    await pool.crash('web-2');
-    const after = await pool.revisions();
-    expect(after).toEqual({ 'web-1': [first, undefined], 'web-2': [first, first], 'web-3': [next, next] });
-    for (const [name, { metadata, spec }] of before)
-      expect(await pool.vm(name)).toMatchObject({ metadata: { labels: metadata.labels }, spec });
-  });
-
   test('opportunistic restarts no VM: VMs get the template when they restart for another reason, and are reported until then', async () => {
     const pool = await aPool({ replicas: 4, template: templateOf(slow), updateStrategy: { opportunistic: {} } });
     const old = revisionOf(templateOf(slow));
@@ -226,83 +135,6 @@ describe('strategies', () => {
     await pool.power('web-4', 'stop');
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-4': [next, undefined] }));
     await pool.until({ updatedReplicas: 4, currentRevision: next });
-  });
-});
-
-soakTest(
-  'a change of the strategy begins a rollout that was left to users, and holds one that is in progress',
-  async () => {
-    const pool = await aPool({
-      replicas: 4,
-      maxUnavailable: 1,
-      updateStrategy: { unmanaged: {} },
-    });
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.untilSaid({ Progressing: 'OutdatedVms' });
-    const vmis = await HeldVmis.of(fleet(), pool.namespace);
-    await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
-    const taken = await vmis.next();
-    await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
-    await pool.until({});
-    await vmis.letGo();
-    await until(async () => expect(await pool.running(next)).toEqual([taken]));
-    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-    await pool.untilSaid({ Progressing: 'OutdatedVms' });
-    await pool.patch({ updateStrategy: null });
-    await pool.untilComplete(next);
-  },
-);
-
-soakTest('a pool without VMs has its newest template at once', async () => {
-  const pool = await aPool({ replicas: 0 });
-  const next = await pool.change(templateOf({ cores: 2 }));
-  await pool.untilComplete(next);
-  await pool.patch({ replicas: 1 });
-  await pool.untilComplete(next);
-  expect(await pool.running(next)).toEqual(['web-1']);
-});
-
-/**
- * Creates a pool and scales it out in a second step: VMs created together may differ in age, as the second may change
- * in between.
- */
-async function grown(spec: Partial<PoolSpec>, replicas: number): Promise<TestPool> {
-  const pool = await aPool({ maxUnavailable: 1, ...spec });
-  await pool.patch({ replicas });
-  await pool.until({ replicas, readyReplicas: replicas, updatedReplicas: replicas });
-  return pool;
-}
-
-describe('the order', () => {
-  soakTest('is that of the ordered policies, then of the base policy', async () => {
-    const orderedPolicies = [
-      { labelSelector: { matchLabels: { tier: 'canary' } } },
-      { labelSelector: { matchLabels: { tier: 'second' } } },
-    ];
-    const pool = await grown(
-      { replicas: 3, updateStrategy: { proactive: { selectionPolicy: { orderedPolicies, basePolicy: 'Newest' } } } },
-      4,
-    );
-    await pool.patchVm('web-2', { metadata: { labels: { tier: 'second' } } });
-    await pool.patchVm('web-3', { metadata: { labels: { tier: 'canary' } } });
-    const watch = await pool.watched();
-    await pool.untilComplete(await pool.change(templateOf({ cores: 2 })));
-    await watch.caughtUp();
-    expect(orderOfRestarts(watch)).toEqual(['web-3', 'web-2', 'web-4', 'web-1']);
-  });
-
-  soakTest('begins with a broken VM, which costs nothing more', async () => {
-    const pool = await grown(
-      { replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } },
-      3,
-    );
-    await pool.patchVmi('web-3', vmiMark('sim.drover.dev/never-ready'));
-    await pool.until({ readyReplicas: 2 });
-    const watch = await pool.watched();
-    await pool.untilComplete(await pool.change(templateOf({ cores: 2 })));
-    await watch.caughtUp();
-    expect(orderOfRestarts(watch)).toEqual(['web-3', 'web-1', 'web-2']);
-    expect(watch.log.mostUnavailable()).toBe(1);
   });
 });
 
@@ -341,70 +173,7 @@ test('labels and annotations alone restart no VM, reach VM and VMI, and are remo
   expect(await pool.vmiUids()).toEqual(before);
 });
 
-soakTest('a newer template replaces one that is in progress: no further VM gets the one in between', async () => {
-  const pool = await aPool({ replicas: 4, maxUnavailable: 1 });
-  const watch = await pool.watched();
-  const vmis = await HeldVmis.of(fleet(), pool.namespace);
-  const middle = await pool.change(templateOf({ cores: 2 }));
-  const taken = await vmis.next();
-  const newest = await pool.change(templateOf({ cores: 3 }));
-  await pool.until({ updateRevision: newest });
-  await vmis.letGo();
-  await pool.untilComplete(newest);
-  await watch.caughtUp();
-  for (const name of namesUpTo('web', 4)) {
-    const words = watch.log.history(name).map(({ what }) => what);
-    expect(words.some((what) => what.includes(middle))).toBe(name === taken);
-    expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
-  }
-  expect(watch.log.mostUnavailable()).toBe(1);
-});
-
-soakTest('a newer template does not wait for VMs that do not come up with the one before', async () => {
-  const pool = await aPool({ maxUnavailable: 1 });
-  const bad = await pool.change(badTemplate(2));
-  await until(async () => expect(await pool.running(bad)).toHaveLength(1));
-  const watch = await pool.watched();
-  await pool.untilComplete(await pool.change(templateOf({ cores: 3 })));
-  await pool.untilSaid({ Degraded: 'NoFailures' });
-  expect((await pool.status()).rollout!.failures).toEqual([]);
-  await watch.caughtUp();
-  for (const name of namesUpTo('web', 3)) expect(watch.log.restartsOf(name)).toHaveLength(1);
-  expect(watch.log.mostUnavailable()).toBe(1);
-});
-
 describe("a user's choice", () => {
-  soakTest('a VM that opted out is left alone and reported, until the annotation is gone', async () => {
-    const pool = await aPool({ replicas: 3 });
-    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
-    const { 'web-2': uid } = await pool.vmiUids();
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
-    await pool.untilSaid({ Progressing: 'Complete' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner opted out of disruption');
-    expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
-    expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
-    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
-    await pool.untilComplete(next);
-  });
-
-  soakTest('a VM that a user stopped is written without a start, costs nothing and stays stopped', async () => {
-    const pool = await aPool({ replicas: 3, maxUnavailable: 1 });
-    await pool.power('web-1', 'stop');
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2', 'web-3']));
-    const watch = await pool.watched();
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
-    await pool.untilSaid({ Progressing: 'Complete' });
-    await watch.caughtUp();
-    expect(watch.log.restartsOf('web-1')).toEqual([]);
-    expect(watch.log.mostUnavailable()).toBe(1);
-    expect(await pool.vm('web-1')).toMatchObject({ spec: { runStrategy: 'Halted' } });
-    expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] });
-    await pool.power('web-1', 'start');
-    await pool.untilComplete(next);
-  });
-
   test.each(sample(['Manual', 'RerunOnFailure', 'Once'] as const))(
     'a VM of run strategy %s is restarted once if it runs, and not started if it does not',
     async (runStrategy) => {
@@ -499,67 +268,6 @@ describe('a rollout in progress', () => {
     expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
     await vmi('unpause');
     await pool.untilComplete(next);
-  });
-
-  soakTest('a VM that its owner stops while it restarts has not failed, and stays stopped', async () => {
-    const pool = await aPool({
-      maxUnavailable: 1,
-      template: templateOf(slow),
-      rollout: { progressDeadlineSeconds: 30 },
-    });
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
-    await pool.power(taken, 'stop');
-    await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
-    await pool.untilSaid({ Progressing: 'Complete', Degraded: 'NoFailures' });
-    expect(await pool.revisions()).toMatchObject({ [taken]: [next, undefined] });
-    expect(await pool.vm(taken)).toMatchObject({ spec: { runStrategy: 'Halted' } });
-  });
-
-  soakTest('a VM that a user deletes is recreated, and the rollout continues', async () => {
-    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
-    const watch = await pool.watched();
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilUpdating();
-    const { metadata } = await pool.vm(taken);
-    await fleet().kube.delete(VirtualMachines, metadata);
-    await pool.untilComplete(next);
-    await watch.caughtUp();
-    expect((await pool.vm(taken)).metadata.uid).not.toBe(metadata.uid);
-    expect(watch.log.mostUnavailable({ replicas: 3 })).toBe(1);
-    expect((await pool.status()).rollout!.failures).toEqual([]);
-  });
-
-  soakTest('a VM that a user takes out of the pool is left alone, and another request replaces it', async () => {
-    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { steps: [approvalAt(1)] } });
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    const [updated = ''] = await pool.running(next);
-    const left = namesUpTo('web', 3).find((name) => name !== updated)!;
-    const { [left]: uid } = await pool.vmiUids();
-    await pool.patchVm(left, { metadata: { ownerReferences: null } });
-    await pool.request('promote');
-    await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
-    expect(await pool.vmiUids()).toMatchObject({ [left]: uid });
-    const former = { pool: 'web', revision: revisionOf(templateOf(slow)) };
-    await until(async () => {
-      const vm = await pool.vm(left);
-      const vmi = await pool.vmi(left);
-      for (const { metadata } of [vm, vmi]) expect(formerMemberOf(metadata.annotations)).toEqual(former);
-      expect(vm).toMatchObject({ spec: { template: { spec: { domain: { cpu: { cores: 1 } } } } } });
-    });
-    expect(await pool.revisions()).toMatchObject({ [left]: [undefined, undefined], 'web-4': [next, next] });
-  });
-
-  soakTest('the pool shrinks and grows, and all that stay are updated', async () => {
-    const pool = await aPool({ replicas: 6, maxUnavailable: 2 });
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await until(async () => expect(await pool.running(next)).not.toEqual([]));
-    await pool.patch({ replicas: 3 });
-    await pool.until({ replicas: 3 });
-    await pool.patch({ replicas: 5 });
-    await pool.untilComplete(next);
-    expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 5 }, () => [next, next]));
   });
 });
 

@@ -11,7 +11,7 @@ import { POLL } from './test/poll.ts';
 const LONG = [
   /-(crash|chaos|command)\./,
   /\/(fleet|rollouts|guarantees|command-line)\.test\./,
-  /\/(takeover|demo|image|rollout-control|healing-control|disruption-budget|readiness-watch)\.int\./,
+  /\/(takeover|demo|image|rollout-control|healing-control|disruption-budget)\.int\./,
 ];
 /** Files that wait more than they work, longest first: several at once would leave the CPU idle. */
 const WAITING = [

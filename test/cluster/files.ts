@@ -19,8 +19,6 @@ const SKIPPED: Record<string, string> = {
   'test/integration/servers/two-clusters.int.test.ts': 'it takes two clusters',
   'test/deploy/worker-policy.int.test.ts':
     "it tries the worker's role and policy, whose changes would be the cluster's",
-  'test/integration/readiness-watch.int.test.ts':
-    "it tests the tests' own watch, whose connections only a stack can cut",
   'test/kubernetes/list-watch.int.test.ts': 'it makes more objects than a cluster should have to bear for a test',
 };
 

@@ -4,7 +4,7 @@ import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../.
 import type { PlannedItem, TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { TypeInUse } from '../../../clients/machine-types/types-in-use.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
+import { aFleet, until } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
 import { TestOperation } from '../../integration/operations/operations.ts';
 import { nowhere, type Outcome } from '../drover.ts';
@@ -247,36 +247,6 @@ test('a named VM that is missing is reported, whatever else was chosen', async (
     code: 0,
     stderr: '',
   });
-});
-
-test('pools are planned as a whole', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  const template = structuredClone(runningTemplate);
-  Object.assign((template.spec.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
-  const worker = await fleet().startWorker();
-  await fleet().createPool(typedVms.namespace, 'web', { replicas: 2, template });
-  await fleet().settled(typedVms.namespace, 'web', ['web-1', 'web-2']);
-  await typedVms.ready(['web-1', 'web-2']);
-  await worker.stop();
-  const whole = await plan(typedVms);
-  expect(whole).toMatchObject({ code: 0, stderr: '' });
-  expect(
-    whole.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replaceAll(typedVms.namespace, 'NS')),
-  ).toEqual([
-    'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
-    `NS | pool.drover.dev/web | ${OLD} | <default> | change of its template`,
-    `NS | web-1 | ${OLD} | q35 | rolled by its pool web`,
-    `NS | web-2 | ${OLD} | q35 | rolled by its pool web`,
-    '',
-    '2 VMs: 2 rolled by their pools',
-    'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: NS/web',
-    '',
-  ]);
-  const part = await planned(typedVms, '--name', 'web-1');
-  expect(part.items).toMatchObject([
-    { kind: 'VirtualMachinePool', need: 'Excluded' },
-    { name: 'web-1', need: 'Excluded', message: matching(/has VMs that were not chosen/) },
-  ]);
 });
 
 test('VMs of another running operation are deferred, without a question to Temporal', async () => {

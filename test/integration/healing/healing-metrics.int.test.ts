@@ -81,25 +81,3 @@ test('a worker measures which VMs are being replaced, how often, and that a user
     );
   }
 });
-
-test('a VMI that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {
-  const { pool, ofPool, untilTold } = await measured({ ...QUICK, startupFailureThreshold: 1 });
-  await untilTold(
-    `drover_vm_starts_total{${ofPool}} 3`,
-    `drover_pool_ready_vms{${ofPool}} 3`,
-    `drover_pool_rollout{${ofPool},state="Complete"} 1`,
-  );
-  const [vm, vmi] = [await pool.uid(1), (await pool.pool.vmi('web-1')).metadata.uid];
-  await pool.pool.patchVmi('web-1', {
-    metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } },
-  });
-  await until(async () => expect((await pool.pool.vmi('web-1')).metadata.uid).not.toBe(vmi));
-  await pool.pool.until({ readyReplicas: 3 });
-  await untilTold(
-    `drover_failed_vmis_total{namespace="${pool.pool.namespace}"} 1`,
-    `drover_healing_cycles{${ofPool},phase="Removing"} 0`,
-  );
-  await untilTold(`drover_vm_starts_total{${ofPool}} 4`, `drover_vm_stops_total{${ofPool}} 1`);
-  expect(await pool.uid(1)).toBe(vm);
-  expect((await pool.healing()).finished).toEqual([]);
-});

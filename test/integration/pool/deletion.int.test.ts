@@ -75,18 +75,6 @@ test('a deleted pool takes its VMs down gracefully, goes when the last is gone, 
   expect((await handle.describe()).historyLength).toBeGreaterThan(20);
 });
 
-test('a pool of the same name after it is another pool', async () => {
-  const namespace = await fleet().namespace();
-  const first = await fleet().createPool(namespace, 'web', { replicas: 2 });
-  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
-  await fleet().kube.delete(VirtualMachinePools, first.metadata);
-  await gone(namespace);
-  const second = await fleet().createPool(namespace, 'web', { replicas: 3 });
-  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-  for (const vm of await fleet().vms(namespace))
-    expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
-});
-
 const strategyOf = (vm: Stored): unknown => field(vm['spec'], 'template', 'spec', 'evictionStrategy');
 
 test.each([

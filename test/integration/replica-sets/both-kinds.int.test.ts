@@ -1,22 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
-import {
-  ConfigMaps,
-  Namespaces,
-  Pods,
-  ServiceAccounts,
-  VirtualMachineInstances,
-  VirtualMachines,
-} from '../../../api/resources.ts';
-import { replicaNames } from '../../../decisions/replica-sets/names.ts';
+import { Namespaces, Pods, ServiceAccounts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ownerIdOf } from '../../../workflows/lib/ids.ts';
 import { DroverCluster } from '../../../workflows/lib/search-attributes.ts';
 import { sample } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
-import { setQuota } from '../quota.ts';
-import { haltedTemplateOf, KINDS, TestSets, uidsOf, VMS } from './sets.ts';
+import { KINDS, TestSets, uidsOf, VMS } from './sets.ts';
 
 const fleet = aFleet();
 
@@ -31,13 +22,6 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
         message: expect.stringContaining(words) as string,
       }),
     );
-  const failsNoMore = (namespace: string) =>
-    until(async () => expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined());
-
-  const told = (namespace: string, set: string, condition: object) =>
-    until(async () => expect(await sets.condition(namespace, set, 'Overlapping')).toMatchObject(condition));
-  const untold = (namespace: string, set: string) =>
-    until(async () => expect(await sets.condition(namespace, set, 'Overlapping')).toBeUndefined());
 
   test('a set gets its members, with its labels and as their controller, and they run', async () => {
     const namespace = await fleet().namespace();
@@ -141,99 +125,6 @@ describe.each(sample(KINDS))('%s', (_, kind) => {
     const look = `look at the ${OWNER_KINDS[setKind as SetKind].noun} and its ${noun}, and plan the next steps`;
     for (const words of [look, /^"create web-.*: 2 missing of 2"$/, `2 of 2 ${noun} ready`])
       expect(summaries).toContainEqual(expect.stringMatching(words));
-  });
-
-  test('a full quota is reported in its own words, and the set continues when there is room', async () => {
-    const namespace = await fleet().namespace();
-    await setQuota(fleet(), namespace, kind.members, { hard: 2, used: 0 });
-    await sets.create(namespace, 'web', { replicas: 4, template: kind.idle('web') });
-    await failsToCreate(namespace, 'exceeded quota');
-    await until(async () => expect((await sets.get(namespace, 'web'))?.status?.replicas).toBe(2));
-    expect(await membersIn(namespace)).toHaveLength(2);
-    expect(await sets.events(namespace)).toContain('FailedCreate');
-    await setQuota(fleet(), namespace, kind.members, { hard: 10, used: 2 });
-    await sets.settled(namespace, 'web', 4);
-    await failsNoMore(namespace);
-  });
-
-  test('names of others are left to them', async () => {
-    const namespace = await fleet().namespace();
-    const { metadata } = await sets.create(namespace, 'web', { replicas: 2, paused: true, template: kind.idle('web') });
-    const names = replicaNames({ name: 'web', uid: metadata.uid });
-    const [first, second] = [names.next().value!, names.next().value!];
-    // A VMI would have the name of its VM, so neither kind may take either.
-    const others = [
-      [VirtualMachines, first, haltedTemplateOf('other')],
-      [kind.members, second, kind.idle('other')],
-    ] as const;
-    for (const [resource, name, { metadata, spec }] of others)
-      await fleet().kube.create(resource, { metadata: { ...metadata, namespace, name }, spec });
-    await sets.patch(namespace, 'web', { paused: false });
-    const members = (await sets.settled(namespace, 'web', 2)).map((member) => member.metadata.name);
-    expect(members).not.toContain(first);
-    expect(members).not.toContain(second);
-    expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined();
-    const left = await fleet().kube.get(kind.members, { namespace, name: second });
-    expect(left.metadata.ownerReferences).toBeUndefined();
-    await told(namespace, 'web', { reason: 'NamesTaken', message: expect.stringContaining(second) as string });
-    for (const [resource, name] of others) await fleet().kube.delete(resource, { namespace, name });
-    await untold(namespace, 'web');
-  });
-
-  test('two sets of one selector have their own members, and both report it until one is gone', async () => {
-    const namespace = await fleet().namespace();
-    const selector = { matchLabels: { app: 'web' } };
-    const spec = { replicas: 2, selector, template: kind.idle('web') };
-    await sets.create(namespace, 'web', spec);
-    await sets.settled(namespace, 'web', 2);
-    await untold(namespace, 'web');
-    await sets.create(namespace, 'other', spec);
-    const [ours, theirs] = [await sets.settled(namespace, 'web', 2), await sets.settled(namespace, 'other', 2)];
-    expect(new Set([...uidsOf(ours), ...uidsOf(theirs)]).size).toBe(4);
-    for (const [set, beside] of [
-      ['web', 'other'],
-      ['other', 'web'],
-    ] as const)
-      await told(namespace, set, {
-        reason: 'OverlappingSelectors',
-        message: expect.stringContaining(`its selector and those of ${beside} match`) as string,
-      });
-    await fleet().kube.delete(kind.sets, { namespace, name: 'other' });
-    await untold(namespace, 'web');
-    expect(uidsOf(await sets.settled(namespace, 'web', 2))).toEqual(uidsOf(ours));
-  });
-
-  test('a member that another controller takes is replaced and left to it, and reported until it is gone', async () => {
-    const { kube } = fleet();
-    const namespace = await fleet().namespace();
-    await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });
-    const [member] = await sets.settled(namespace, 'web', 2);
-    const thief = await kube.create(ConfigMaps, { metadata: { namespace, name: 'thief' } });
-    const { name, uid } = thief.metadata;
-    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, controller: true }];
-    const { metadata } = await kube.patch(kind.members, member!.metadata, 'merge', { metadata: { ownerReferences } });
-    await until(async () => expect(uidsOf(await sets.settled(namespace, 'web', 2))).not.toContain(metadata.uid));
-    await told(namespace, 'web', {
-      reason: 'ControlledByOthers',
-      message: expect.stringContaining(`that others control: ${metadata.name}`) as string,
-    });
-    const stolen = await kube.get(kind.members, metadata);
-    expect(stolen.metadata).toMatchObject({ uid: metadata.uid, ownerReferences });
-    expect(stolen.metadata.deletionTimestamp).toBeUndefined();
-    await kube.delete(kind.members, metadata);
-    await untold(namespace, 'web');
-  });
-
-  test('a namespace that is deleted goes with the set and its members: nothing is made again, and nothing holds it', async () => {
-    const namespace = await fleet().namespace();
-    await sets.create(namespace, 'web', { replicas: 1, template: kind.idle('web') });
-    await sets.settled(namespace, 'web', 1);
-    await fleet().kube.delete(Namespaces, { name: namespace });
-    await until(async () =>
-      expect(await ignoreNotFound(fleet().kube.get(Namespaces, { name: namespace }))).toBeUndefined(),
-    );
-    expect(await sets.get(namespace, 'web')).toBeUndefined();
-    expect(await membersIn(namespace)).toEqual([]);
   });
 
   test('a namespace that cannot go yet has the set report why it makes nothing, and what it waits for', async () => {

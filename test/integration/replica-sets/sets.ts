@@ -112,7 +112,7 @@ export const templateOf = (app: string, spec: object = {}): ReplicaSetSpec['temp
 });
 
 /** A template of stopped VMs, for tests of creation rather than boot. */
-export const haltedTemplateOf = (app: string): ReplicaSetSpec['template'] => templateOf(app, { runStrategy: 'Halted' });
+const haltedTemplateOf = (app: string): ReplicaSetSpec['template'] => templateOf(app, { runStrategy: 'Halted' });
 /** The same of VMIs, which wait for a node that there is not. */
 function waitingTemplateOf(app: string): VmiSetSpec['template'] {
   const template = instanceTemplateOf(app);

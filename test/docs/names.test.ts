@@ -115,7 +115,7 @@ function faultOf(line: string): string | null {
 const linesIn = (code: string): string[] =>
   matches(
     code.replaceAll('\\|', '|'),
-    /(?<=(?:^|[`(] ?|\$ |npx |&& |; )\s*)drover ((?:[^|#;&>`)]|(?<=[a-z])\|(?=[a-z]))+)/g,
+    /(?<=(?:^|[`(] ?|\$ |npx |node |&& |; )\s*)drover(?:\.mjs)? ((?:[^|#;&>`)]|(?<=[a-z])\|(?=[a-z]))+)/g,
   );
 
 test('each command and flag of drover that a page, a message or an alert names is there', () => {

@@ -249,7 +249,6 @@ const UNLOOKED = {
   'activities/lib/refuse-unkept.ts': 'looks',
   'activities/machine-types/patch-vms.ts':
     'KubeVirt gives a VM without a type the default: the next look judges the VM',
-  'activities/machine-types/pools.ts': 'the next look finds a template that still has an old type',
   'activities/machine-types/resulting-type.ts': 'a dry run: what comes of it is the answer',
   'activities/operations/begin-operation.ts': 'without its UID, an operation is only not told from a restored one',
   'activities/rollout/revisions.ts': 'a rollout does not wait for the labels of a ControllerRevision',

@@ -2,7 +2,6 @@ import { cancellationSignal } from '@temporalio/activity';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { poolsIn } from '../../decisions/machine-types/look.ts';
 import { forOneLook } from '../../decisions/machine-types/transition-rules.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import {
@@ -39,8 +38,7 @@ export async function preflight(options: ClusterAccess, context: TransitionConte
   const { snapshot } = context;
   const rules = forOneLook(context.rules);
   const { transition } = rules;
-  const changesPools = transition.templates && poolsIn(rules, snapshot, ['change', 'check']).length > 0;
-  const rights = rightsFor({ restarts: transition.restartNow, pools: changesPools });
+  const rights = rightsFor({ restarts: transition.restartNow });
   const missing = await missingRights(client, rights, transition.scope.namespaces);
   if (missing.length > 0) throw runRefused(`the worker may not ${missing.join(', nor ')}: nothing was changed`);
   const { results, minVersions } = await checkTypes(

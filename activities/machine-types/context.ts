@@ -1,11 +1,9 @@
-import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { otherTransitions, type Fleet } from '../../decisions/machine-types/look.ts';
 import { transitionRules, type TransitionRules } from '../../decisions/machine-types/transition-rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { OperationRef } from '../../decisions/operations/ref.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Authority } from '../operations/authority.ts';
 import { includedIn } from '../operations/scope.ts';
@@ -28,7 +26,7 @@ export interface TransitionContext {
   rules: TransitionRules;
   authority: Authority;
   snapshot: Fleet;
-  /** Ids of the other transitions that have left something on its VMs and pools. */
+  /** Ids of the other transitions that have left something on its VMs. */
   others: ReadonlySet<string>;
 }
 
@@ -58,14 +56,4 @@ export class TransitionContexts {
   }
 }
 
-function fleetOf(cache: ClusterCache): Fleet {
-  const owning = (pool: StoredPool): OwningPool => ({
-    pool,
-    vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
-  });
-  return {
-    ...snapshotOfVms(cache),
-    vms: () => cache.vms.values(),
-    pools: () => [...cache.pools.values()].map(owning),
-  };
-}
+const fleetOf = (cache: ClusterCache): Fleet => ({ ...snapshotOfVms(cache), vms: () => cache.vms.values() });

@@ -12,7 +12,6 @@ import { PREFLIGHT, type StatusReports } from '../operations/status-reports.ts';
 import { checkTypes, preflight, type Checked, type Preflight } from './check.ts';
 import { TransitionContexts, type TransitionContext, type TransitionRequest } from './context.ts';
 import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
-import { patchPoolTemplates, type ChangedPools } from './pools.ts';
 import { clearTransitionLabels, type ClearedLabels, type ClearLabelsRequest } from './transition-labels.ts';
 import {
   REPORTED,
@@ -110,11 +109,6 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
         const { patched, changes, minVersions } = patcher;
         return { patched, outcomes, changes, minVersions };
       }),
-
-    patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      reports.watching(request.operation, 'the change of pools', async () =>
-        patchPoolTemplates(client, cache, await contextAt(request), request.pools),
-      ),
 
     /** Clears the marks of the transition, also once its operation is over or deleted. */
     clearTransitionLabels: (request: ClearLabelsRequest): Promise<ClearedLabels> =>

@@ -24,8 +24,7 @@ const WEBHOOK_AGAIN_MS = 300;
 /** A VM that was not patched. */
 export interface Unpatched {
   vm: string;
-  /** Set for a VM; absent for a pool. */
-  uid?: string;
+  uid: string;
   end:
     /** Someone has changed the VM meanwhile: it is left as it is. */
     | 'Changed'
@@ -34,11 +33,10 @@ export interface Unpatched {
   message: string;
 }
 
-/** What the types of these VMs or pools were changed from and to; null for a default. For `drover history`. */
+/** What the types of these VMs were changed from and to; null for a default. For `drover history`. */
 export interface TypeChanges {
   from: string | null;
   to: string | null;
-  /** Pools as `pool namespace/name`. */
   vms: string[];
 }
 
@@ -115,7 +113,7 @@ export class MachineTypePatcher {
     if (vm.transition?.id === id) this.#count(vm, vm.transition);
     // For a deferred VM, the next look tells what holds it.
     else if (need !== 'deferred' && vm.machineType !== first.machineType)
-      return { vm: key, end: 'Changed', message: `its type was changed meanwhile` };
+      return { vm: key, uid: vm.uid, end: 'Changed', message: `its type was changed meanwhile` };
     return null;
   }
 
@@ -174,5 +172,5 @@ export class MachineTypePatcher {
 }
 
 /** How users name the operation: its object may be gone by the time that a user asks. */
-export const nameIn = ({ authority: { operation } }: TransitionContext): Pick<TransitionRecord, 'by'> =>
+const nameIn = ({ authority: { operation } }: TransitionContext): Pick<TransitionRecord, 'by'> =>
   operation === undefined ? {} : { by: operation.metadata.name };

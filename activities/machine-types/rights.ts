@@ -1,15 +1,9 @@
-import {
-  SelfSubjectAccessReviews,
-  VirtualMachineInstances,
-  VirtualMachinePools,
-  VirtualMachines,
-} from '../../api/resources.ts';
+import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
 
 const PATCH_VMS: Right = { verb: 'patch', resource: VirtualMachines };
-const PATCH_POOLS: Right = { verb: 'patch', resource: VirtualMachinePools };
 const RESTARTS: Right[] = [
   { verb: 'delete', resource: VirtualMachineInstances },
   {
@@ -19,11 +13,7 @@ const RESTARTS: Right[] = [
   },
 ];
 
-export const rightsFor = ({ restarts, pools }: { restarts: boolean; pools: boolean }): Right[] => [
-  PATCH_VMS,
-  ...(pools ? [PATCH_POOLS] : []),
-  ...(restarts ? RESTARTS : []),
-];
+export const rightsFor = ({ restarts }: { restarts: boolean }): Right[] => [PATCH_VMS, ...(restarts ? RESTARTS : [])];
 
 /**
  * Returns those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch

@@ -42,7 +42,7 @@ export interface FollowTransitionRequest extends TransitionRequest, RunRequest, 
 }
 
 /** What of a plan is told: what the transition has come to, and what else is to be done now. */
-export const REPORTED = ['patch', 'pools', 'check', 'unlabel', 'counts', 'skipped', 'full'] as const;
+export const REPORTED = ['patch', 'check', 'unlabel', 'counts', 'skipped', 'full'] as const;
 
 export interface FollowedTransition extends RunChanges, Pick<TransitionPlan, (typeof REPORTED)[number]> {}
 
@@ -160,13 +160,13 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
   }
 
   /** Marks may stay while VMs are restarted, and are cleared with later ones. */
-  protected override dueAt({ patch, pools, check, failures, unlabel, admitted }: TransitionPlan, now: number): number {
+  protected override dueAt({ patch, check, failures, unlabel, admitted }: TransitionPlan, now: number): number {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     const isBusy = this.acting.size + admitted.length > 0 && unlabel.length < MAX_TO_CHANGE;
-    const isWork = patch.length + pools.length + check.length + failures.length + (isBusy ? 0 : unlabel.length) > 0;
+    const isWork = patch.length + check.length + failures.length + (isBusy ? 0 : unlabel.length) > 0;
     if (!isWork) return Infinity;
-    const isEnough = Math.max(patch.length, unlabel.length) >= MAX_TO_CHANGE || pools.length + check.length > 0;
+    const isEnough = Math.max(patch.length, unlabel.length) >= MAX_TO_CHANGE || check.length > 0;
     // What the first look finds is left over from the turn before.
     return isEnough || (isFirst && patch.length > 0) ? now : this.beganAt + TURN_MS;
   }

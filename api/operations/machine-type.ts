@@ -26,19 +26,13 @@ export const MachineTypeChange = z
       .min(1)
       .max(253)
       .describe(
-        'Name of an operation: the VMs and templates that it has changed get their types back. Its UID, if several had that name.',
+        'Name of an operation: the VMs that it has changed get their types back. Its UID, if several had that name.',
       )
       .exactOptional(),
     restart: z
       .boolean()
       .describe(
         'Whether the VMIs that have an old type are restarted, within the disruption budgets. If not, they are waited for until their owners restart them.',
-      )
-      .exactOptional(),
-    templates: z
-      .boolean()
-      .describe(
-        "Whether the templates of drover's pools are changed, too: the pools then update their VMs. If not, the VMs of such pools are left as they are.",
       )
       .exactOptional(),
     force: z

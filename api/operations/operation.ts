@@ -56,7 +56,7 @@ const FIELDS = {
   ).exactOptional(),
   maxFailures: WholeNumber.min(0).describe('More failures than this end it. 0 by default.').exactOptional(),
   windows: Windows.describe(
-    'Work on a VM starts only inside one of these windows; VMs in progress will finish. With MachineType, VMIs are restarted and templates changed only then.',
+    'Work on a VM starts only inside one of these windows; VMs in progress will finish. With MachineType, VMIs are restarted only then.',
   ).exactOptional(),
   order: SelectionPolicy.describe(
     'Which VMs come first, after VMs that are already down. By default, they are scattered, so that no application goes down as a whole.',

@@ -28,7 +28,6 @@ const isTrue = (object: string, field: string): string => `(has(${object}.spec.$
 /** Whether a user lets continue what was held back. */
 const isResumed = (field: string): string => `(${isTrue('oldObject', field)} && !${isTrue('object', field)})`;
 
-const POOLS = `authorizer.group('${GROUP}').resource('virtualmachinepools').namespace(variables.within)`;
 /** Whether a field of the parameters of an action is there, and true. */
 const isParameterTrue = (action: string, field: string): string =>
   `(has(variables.spec.${action}) && has(variables.spec.${action}.${field}) && variables.spec.${action}.${field})`;
@@ -148,11 +147,6 @@ export const OPERATIONS_POLICY = admissionPolicy({
         refusal: refusalToRestart,
       },
     ),
-    {
-      expression: `!variables.begins || !${isParameterTrue('machineType', 'templates')} || ${POOLS}.check('patch').allowed()`,
-      messageExpression: `request.userInfo.username + ' may not patch the pools of ' + variables.scope + ': to change their templates takes the right to patch virtualmachinepools of ${GROUP}'`,
-      reason: 'Forbidden',
-    },
     {
       expression:
         'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',

@@ -29,7 +29,6 @@ export async function readActs(session: Session, kind: OwnerKind, ref: PoolRef, 
   const own = await readOwn(session, kind, ref, options);
   const members = new Set(own.flatMap(({ vms }) => vms));
   const isOf = (key: string): boolean => {
-    if (key === poolKey(namespace, name)) return kind === Pools;
     const vm = nameIn(namespace, key);
     return vm !== null && (members.has(vm) || kind.hasNamed(name, vm));
   };
@@ -75,13 +74,8 @@ async function readRuns(
   const { read, problems } = await readListed(session, query, options, (id) => mayActIn(id.split('/')[2], namespace));
   noteEach(problems, options);
   return read.flatMap((act) => {
-    const wanted = act.vms.filter(isWanted);
-    const vms = wanted.flatMap((key) => nameIn(namespace, key) ?? []);
-    // A change of the pool's template is one of the pool as a whole.
-    return [...(vms.length < wanted.length ? [[]] : []), ...(vms.length > 0 ? [vms] : [])].map((vms) => ({
-      ...act,
-      vms,
-    }));
+    const vms = act.vms.filter(isWanted).flatMap((key) => nameIn(namespace, key) ?? []);
+    return vms.length > 0 ? [{ ...act, vms }] : [];
   });
 }
 
@@ -176,8 +170,6 @@ export const inOrder = (read: Act[], { since }: Pick<ReadOptions, 'since'>): Act
     .filter(({ endedAt }) => since === null || endedAt === null || Date.parse(endedAt) >= since)
     .sort((a, b) => a.time.localeCompare(b.time) || a.workflow.localeCompare(b.workflow));
 
-const poolKey = (namespace: string, name: string): string => `pool ${namespace}/${name}`;
-
-/** The name of a VM, of its key; null if that is one of another namespace, or a pool's. */
+/** The name of a VM, of its key; null if that is one of another namespace. */
 const nameIn = (namespace: string, key: string): string | null =>
   key.startsWith(`${namespace}/`) ? key.slice(namespace.length + 1) : null;

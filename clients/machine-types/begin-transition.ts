@@ -60,7 +60,7 @@ async function beginTransition(session: Session, requested: AnyOperation, flags:
     until: (now: StoredOperation) => isWaiting(now) && !transition.restartNow,
     notes: (end: StoredOperation) => (isWaiting(end) ? [stillWaits(end)] : []),
   };
-  const what = plain(`${formatVms(plan.vms)}, ${formatAim(transition)}`);
+  const what = plain(`${formatVms(plan.items.length)}, ${formatAim(transition)}`);
   return makeAndFollow(session, { operation, what, printDryRun: () => printPlan(plan), printMade, follow }, flags);
 }
 

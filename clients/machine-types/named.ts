@@ -1,13 +1,11 @@
 import type { AnyOperation } from '../../api/operations/operation.ts';
 import type { TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { operationOf } from '../operations/make.ts';
-import { isOfPool } from './plan-view.ts';
 import type { PlannedItem } from './plan.ts';
 
 /**
  * Returns the operation as an object can say it: with names of VMs without namespaces, which are found among the
- * planned VMs if others have one; and for templates of pools, which takes the right to change them, only if one is to
- * change.
+ * planned VMs if others have one.
  */
 export function namedOperation(
   { metadata, spec }: AnyOperation,
@@ -15,7 +13,6 @@ export function namedOperation(
   items: readonly PlannedItem[],
 ): AnyOperation {
   const { names, exclude, namespaces } = namedIn(scope, items);
-  const { templates: _, ...machineType } = spec.machineType!;
   return operationOf(metadata.namespace, {
     ...spec,
     ...(namespaces === null ? {} : { namespaces }),
@@ -24,7 +21,6 @@ export function namedOperation(
       ...(names.length === 0 ? {} : { names }),
       ...(exclude.length === 0 ? {} : { exclude }),
     },
-    machineType: { ...machineType, ...(items.some(isOfPool) ? { templates: true } : {}) },
   });
 }
 

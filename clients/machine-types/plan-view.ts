@@ -1,4 +1,3 @@
-import { GROUP } from '../../api/labels-and-annotations.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { Failure } from '../cli/failure.ts';
@@ -43,14 +42,13 @@ export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }):
 }
 
 function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
-  const { kind, namespace, name, type, vmiType, pool, result } = item;
-  const isPool = kind === 'VirtualMachinePool';
+  const { namespace, name, type, vmiType, pool, result } = item;
   // A VM whose alias stays is listed because of its VMI's type: show that type as well.
   const own = type ?? '<none>';
   const shown = wide || vmiType === null || vmiType === type || result !== type ? own : `${own} (${vmiType})`;
   return [
     namespace,
-    isPool ? `pool.${GROUP}/${name}` : name,
+    name,
     shown,
     ...(wide ? [vmiType ?? '<none>', pool ?? '<none>'] : []),
     resultOf(item),
@@ -60,8 +58,8 @@ function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
 
 const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result || '<none>');
 
-function needsOf({ kind, need, pool, message }: PlannedItem): Cell {
-  const [label] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : NEED_LABELS[need];
+function needsOf({ need, pool, message }: PlannedItem): Cell {
+  const [label] = NEED_LABELS[need];
   const text = `${label}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${message === null ? '' : `: ${message}`}`;
   const style = STYLES[need];
   return style === undefined ? text : { text, style };
@@ -69,21 +67,19 @@ function needsOf({ kind, need, pool, message }: PlannedItem): Cell {
 
 /** How many VMs need what, and what their pools do. */
 function totalLines(plan: TransitionPlanned): string[] {
-  const { vms, counts, maxRestarts } = plan;
+  const { items, counts, maxRestarts } = plan;
   const parts = (Object.keys(NEED_LABELS) as PlannedNeed[]).flatMap((need) =>
     counts[need] === undefined ? [] : [`${counts[need]} ${NEED_LABELS[need][1]}`],
   );
   const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
   const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
-  return [plain(`${formatVms(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
+  return [plain(`${formatVms(items.length)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
 }
 
 /** What may restart VMs in addition, whatever the transition asks for; one line, or none without pools. */
 export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
   const pools = new Set(
-    items
-      .filter(isOfPool)
-      .map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`),
+    items.filter(({ need }) => need === 'Pool').map(({ namespace, pool }) => `${namespace}/${pool}`),
   );
   if (pools.size === 0) return [];
   return [
@@ -95,16 +91,10 @@ export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[]
 
 /** VMs that are deferred or excluded, one line per reason. */
 export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
-  const skipped = items.filter(
-    ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Deferred' || need === 'Excluded'),
-  );
+  const skipped = items.filter(({ need }) => need === 'Deferred' || need === 'Excluded');
   const groups = Map.groupBy(skipped, ({ need, message }) => `${NEED_LABELS[need][0]}\n${message}`);
   return [...groups].map(([key, ofOne]) => {
     const [label, message] = key.split('\n') as [string, string];
     return plain(`${label}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${message}`);
   });
 }
-
-/** Whether a pool's template is changed, or brings a VM to its type. */
-export const isOfPool = ({ kind, need }: PlannedItem): boolean =>
-  need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');

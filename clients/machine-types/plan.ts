@@ -1,9 +1,8 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
-import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import {
   groupOf,
   forOneLook,
@@ -22,7 +21,7 @@ import { byName } from '../cli/owner.ts';
 import { snapshotOf, type VmInventory } from './read.ts';
 import type { OthersRunning } from './transitions.ts';
 
-/** What a transition would do to a VM or a pool. */
+/** What a transition would do to a VM. */
 export type PlannedNeed =
   | 'Change'
   | 'ChangeAndRestart'
@@ -36,14 +35,13 @@ export type PlannedNeed =
   | 'Deferred'
   | 'Excluded';
 
-/** A VM that matches, or a pool whose template does; `-o json` prints it as is. */
+/** A VM that matches; `-o json` prints it as is. */
 export interface PlannedItem {
-  kind: 'VirtualMachine' | 'VirtualMachinePool';
   namespace: string;
   name: string;
   /** Name of the drover pool that owns the VM. */
   pool: string | null;
-  /** Machine type in its spec, or in the pool's template. */
+  /** Machine type in its spec. */
   type: string | null;
   /** Machine type of its VMI. */
   vmiType: string | null;
@@ -59,8 +57,6 @@ export interface TransitionPlanned {
   items: PlannedItem[];
   /** What dry runs returned, and what is wrong with that. */
   results: TransitionResult[];
-  /** Number of VMs, without pools. */
-  vms: number;
   counts: Partial<Record<PlannedNeed, number>>;
   /** Restarts at a time. */
   maxRestarts: number;
@@ -89,14 +85,12 @@ export async function planOf(
   const dryRuns = withDryRuns ? await dryRunAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
   const rules = forOneLook(transitionRules({ ...input, results: dryRuns.results }));
   const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, snapshot) ?? []);
-  const pools = snapshot.owners.flatMap((owner) => plannedPool(rules, owner, snapshot) ?? []);
   const counts: TransitionPlanned['counts'] = {};
   for (const { need } of planned) counts[need] = (counts[need] ?? 0) + 1;
   const faults = dryRuns.results.filter(({ fault }) => fault !== null);
   return {
-    items: [...pools, ...planned].sort(inOrder),
+    items: planned.sort(inOrder),
     results: dryRuns.results,
-    vms: planned.length,
     counts,
     maxRestarts: countOf(transition.maxRestarts, restartable(rules, fleet.vms, snapshot), 1),
     refusals: transition.force ? [] : faults.map(formatFault),
@@ -160,11 +154,9 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
 function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): PlannedItem | null {
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(snapshot.vmiOf(vm));
-  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).state !== 'outOfScope';
   const found = needOf(transitionNeed(rules, vm, snapshot), {
     restartNow: rules.transition.restartNow,
     runs: live !== undefined,
-    isPools,
   });
   if (found === null) return null;
   const { namespace, name, machineType } = vm;
@@ -172,7 +164,6 @@ function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): P
   const result = wanted === undefined ? machineType : (rules.resultOf(groupOf(vm, wanted))?.to ?? wanted);
   const vmiType = live === undefined ? null : (live.machineType ?? live.specMachineType);
   return {
-    kind: 'VirtualMachine',
     namespace,
     name,
     pool: owner?.pool.metadata.name ?? null,
@@ -185,10 +176,7 @@ function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): P
 
 type Found = Pick<PlannedItem, 'need' | 'message'>;
 
-function needOf(
-  needed: TransitionNeed,
-  { restartNow, runs, isPools }: { restartNow: boolean; runs: boolean; isPools: boolean },
-): Found | null {
+function needOf(needed: TransitionNeed, { restartNow, runs }: { restartNow: boolean; runs: boolean }): Found | null {
   const waiting = restartNow ? 'ChangeAndRestart' : 'ChangeAndWait';
   const changed = (waits: boolean): PlannedNeed => (waits ? waiting : 'Change');
   switch (needed.need) {
@@ -198,7 +186,7 @@ function needOf(
     case 'patch':
       return { need: changed(needed.setsLabel), message: null };
     case 'check':
-      return { need: isPools ? 'Pool' : changed(runs), message: null };
+      return { need: changed(runs), message: null };
     case 'label':
       return { need: restartNow ? 'Restart' : 'Wait', message: null };
     case 'restart':
@@ -213,24 +201,6 @@ function needOf(
     case 'failed':
       return { need: 'Excluded', message: needed.message };
   }
-}
-
-/** Null for a pool whose template stays as it is, whatever its VMs need. */
-function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSnapshot): PlannedItem | null {
-  const state = poolTransitionState(rules, owner, snapshot);
-  if (state.state === 'outOfScope' || state.state === 'rolls') return null;
-  const { namespace, name } = owner.pool.metadata;
-  const type = templateTypeOf(owner.pool);
-  const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
-  if (state.state === 'excluded' || state.state === 'deferred')
-    return {
-      ...item,
-      result: type,
-      need: state.state === 'excluded' ? 'Excluded' : 'Deferred',
-      message: state.message,
-    };
-  const wanted = state.state === 'change' ? state.to : (state.groups[0]?.wanted ?? null);
-  return { ...item, result: wanted, need: 'Change', message: null };
 }
 
 const inOrder = (a: PlannedItem, b: PlannedItem): number => byName({ metadata: a }, { metadata: b });

@@ -1,7 +1,7 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import { isRecordOf, recordOf } from '../../decisions/views/annotations/transition-record.ts';
+import { isRecordOf } from '../../decisions/views/annotations/transition-record.ts';
 import { Failure } from '../cli/failure.ts';
 import { printNote, table } from '../cli/print.ts';
 import { noRecordOf } from '../operations/find-operation.ts';
@@ -54,9 +54,7 @@ function typesOf({ vms, vmis, nodes }: VmInventory): TypeInUse[] {
 function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: TransitionScope): Failure {
   const where = within(namespaces);
   if (undoes !== null) {
-    const isKnown =
-      fleet.vms.some(({ transition }) => isRecordOf(transition, undoes)) ||
-      fleet.pools.some(({ metadata }) => isRecordOf(recordOf(metadata.annotations), undoes));
+    const isKnown = fleet.vms.some(({ transition }) => isRecordOf(transition, undoes));
     return isKnown
       ? new Failure(`no VM${where} has anything left that ${undoes} has changed`)
       : noRecordOf(where, undoes);

@@ -1,8 +1,6 @@
-import { identityKey } from '../../api/owner-references.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
-import { recordOf } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -12,7 +10,7 @@ import { workflowIdOf } from '../operations/acts.ts';
 import { progressOf, stateOf } from '../operations/print-operations.ts';
 import type { Session, Work } from '../session/session.ts';
 import { readFleet, snapshotOf } from './read.ts';
-import { cellsOf, REPORT_COLUMNS, reportOf, type ReportInput, type ReportRow } from './report.ts';
+import { cellsOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
 import { findTransition, type FoundTransition } from './transitions.ts';
 
 /** What `-o json` prints. */
@@ -27,20 +25,20 @@ export interface Report {
 
 /**
  * Reads what a transition has done to each VM, of the given namespace if there is one, and what is to be said of that.
- * Once its operation is deleted, reports what the VMs and pools record of it.
+ * Once its operation is deleted, reports what the VMs record of it.
  */
 export async function readReport(
   session: Session,
   { uid, name: id, operation }: Pick<FoundTransition, 'uid' | 'name' | 'operation'>,
   namespace: string | undefined,
 ): Promise<{ report: Report; notes: string[] }> {
-  const [found, changed] = await Promise.all([
+  const [vms, changed] = await Promise.all([
     readReported(await session.kube(), namespace),
     changedVms(session, operation),
   ]);
   const progress = operation === undefined ? null : progressOf(operation);
   const phase = operation === undefined ? null : stateOf(operation);
-  const all = reportOf({ id: uid, ...found, progress, changed });
+  const all = reportOf({ id: uid, vms, progress, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   const notes = [
     ...(operation === undefined ? [`${id} is deleted: what failed or was skipped is not known`] : []),
@@ -74,21 +72,14 @@ export const printReport: Work<{ output?: DataFormat }> = async (session, { outp
 async function changedVms(session: Session, operation: StoredOperation | undefined): Promise<string[]> {
   if (operation === undefined || !(await session.knowsTemporal())) return [];
   const acts = await actsOfWorkflow(session, await workflowIdOf(session, operation.metadata)).catch(() => []);
-  return acts
-    .filter(({ action, end }) => action === 'machine type' && end === 'Done')
-    .flatMap(({ vms }) => vms.filter((vm) => !vm.startsWith('pool ')));
+  return acts.filter(({ action, end }) => action === 'machine type' && end === 'Done').flatMap(({ vms }) => vms);
 }
 
-/** What VMs and pools record, of this namespace or of all, with the types that their live VMIs have. */
-async function readReported(
-  kube: KubeClient,
-  namespace: string | undefined,
-): Promise<Pick<ReportInput, 'vms' | 'pools'>> {
+/** What VMs record, of this namespace or of all, with the types that their live VMIs have. */
+async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {
   const fleet = await readFleet(kube, namespace === undefined ? null : [namespace]);
   const { vmiOf } = snapshotOf(fleet);
-  const vms = fleet.vms.map((vm) => ({ ...vm, vmiType: typeOf(liveVmi(vmiOf(vm))) }));
-  const records = fleet.pools.map((pool) => [identityKey(pool.metadata), recordOf(pool.metadata.annotations)] as const);
-  return { vms, pools: new Map(records) };
+  return fleet.vms.map((vm) => ({ ...vm, vmiType: typeOf(liveVmi(vmiOf(vm))) }));
 }
 
 const typeOf = (vmi: VmiView | undefined): string | null => vmi?.machineType ?? vmi?.specMachineType ?? null;

@@ -1,7 +1,3 @@
-import { GROUP } from '../../api/labels-and-annotations.ts';
-import { identityKey } from '../../api/owner-references.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
-import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { predatesChange, type TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -12,8 +8,6 @@ type ReportState =
   /** Changed, but its VMI still has the old type. */
   | 'Waiting'
   | 'Restarting'
-  /** Its pool was changed, and has yet to roll it. */
-  | 'InPool'
   /** A user, or another transition, has since given it another type. */
   | 'ChangedSince'
   | 'Failed'
@@ -30,16 +24,13 @@ export interface ReportRow {
   name: string;
   from: string | null;
   to: string | null;
-  /** Machine type of its VMI at the time of the change; unknown once its pool has rolled the VM. */
+  /** Machine type of its VMI at the time of the change. */
   vmiTypeBefore: string | null;
   state: ReportState;
   message: string | null;
 }
 
-export type ReportedVm = Pick<
-  VmView,
-  'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionLabel'
-> & {
+export type ReportedVm = Pick<VmView, 'namespace' | 'name' | 'machineType' | 'transition' | 'transitionLabel'> & {
   /** Machine type of its live VMI; null without a VMI, or if not known yet. */
   vmiType: string | null;
 };
@@ -49,8 +40,6 @@ export interface ReportInput {
   id: string;
   /** In the order of the report. */
   vms: ReportedVm[];
-  /** What pools record of their last transitions, each by the `identityKey` of the pool. */
-  pools: ReadonlyMap<string, TransitionRecord | null>;
   /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
   /** All VMs that it has changed, by `namespace/name`, including deleted ones; empty if Temporal doesn't tell. */
@@ -60,8 +49,8 @@ export interface ReportInput {
 type How = Pick<ReportRow, 'state' | 'message'>;
 
 /**
- * Returns what became of each VM that a transition changed, tried to change or skipped, from what the VMs and pools
- * record of it and what its workflow reports.
+ * Returns what became of each VM that a transition changed, tried to change or skipped, from what the VMs record of it
+ * and what its workflow reports.
  */
 export function reportOf(input: ReportInput): ReportRow[] {
   const { vms, progress, changed } = input;
@@ -86,26 +75,22 @@ export function reportOf(input: ReportInput): ReportRow[] {
 /** `reported`: what the workflow reports of the VM. Returns null if there is nothing to say about it. */
 function rowOf(vm: ReportedVm, input: ReportInput, reported: How | null): ReportRow | null {
   const { namespace, name } = vm;
-  const { seen, from, to, vmiType } = recordedOf(vm, input);
+  const { seen, from, to, vmiType } = recordedOf(vm, input.id);
   // The VM is excluded because its type was changed since.
   const isChangedSince = reported?.state === 'Excluded' && seen?.state === 'ChangedSince';
   const how = isChangedSince ? { ...reported, state: seen.state } : (reported ?? seen);
   return how && { namespace, name, from, to, vmiTypeBefore: vmiType, ...how };
 }
 
-/** Returns what the VM, or else its pool, records of the transition, and what has become of that. */
+/** Returns what the VM records of the transition, and what has become of that. */
 function recordedOf(
   vm: ReportedVm,
-  { id, pools }: ReportInput,
+  id: string,
 ): { seen: How | null; from: string | null; to: string | null; vmiType: string | null } {
   if (vm.transition?.id === id) {
     const { from, to, vmiType } = vm.transition;
     return { seen: stateOf(vm, vm.transition), from, to, vmiType };
   }
-  const { namespace, owner } = vm;
-  const isOfPool = owner?.kind === VirtualMachinePools.kind;
-  const ofPool = isOfPool ? pools.get(identityKey({ namespace, uid: owner.uid })) : undefined;
-  if (ofPool?.id === id) return { seen: stateInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
   return { seen: null, from: vm.machineType, to: null, vmiType: null };
 }
 
@@ -127,11 +112,9 @@ function reportedRows({
   ];
 }
 
-/** A row for a deleted VM, or for a pool, given as `pool namespace/name`. */
+/** A row for a deleted VM. */
 function gone(key: string, how: How): ReportRow {
-  const isPool = key.startsWith('pool ');
-  const [namespace = '', own = ''] = key.slice(isPool ? 'pool '.length : 0).split('/');
-  const name = isPool ? `pool.${GROUP}/${own}` : own;
+  const [namespace = '', name = ''] = key.split('/');
   return { namespace, name, from: null, to: null, vmiTypeBefore: null, ...how };
 }
 
@@ -155,30 +138,6 @@ function stateOf({ machineType, transitionLabel, vmiType }: ReportedVm, record: 
     message: `its VMI still has ${vmiType}${transitionLabel === record.id ? '' : ', and nothing waits for its restart any more'}`,
   };
 }
-
-function stateInPool({ machineType, vmiType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
-  // VMs got a default type from a template without one. Then only the new type tells rolled VMs apart.
-  const isRolled =
-    from === ''
-      ? machineType === to && (vmiType === null || vmiType === to || isAlias(to))
-      : machineType !== from && vmiType !== from;
-  return isRolled
-    ? { state: 'Done', message: `rolled by pool ${owner?.name}` }
-    : { state: 'InPool', message: `pool ${owner?.name} is to roll it` };
-}
-
-/**
- * What a VM of the pool would record: its own types if the pool's template has none, and its VMI's type if that is
- * the old one.
- */
-const recordInPool = (
-  { machineType, vmiType }: ReportedVm,
-  { from, to }: TransitionRecord,
-): { from: string | null; to: string | null; vmiType: string | null } => ({
-  from: from || (machineType === to ? null : machineType),
-  to: to || (machineType === from ? null : machineType),
-  vmiType: vmiType === from ? vmiType : null,
-});
 
 export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'message'];
 

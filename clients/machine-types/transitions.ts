@@ -1,7 +1,7 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { transitionOf } from '../../decisions/operations/transition.ts';
-import { recordOf, type TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
+import type { TransitionRecord } from '../../decisions/views/annotations/transition-record.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreForbidden } from '../../kubernetes/errors.ts';
@@ -18,13 +18,13 @@ export interface FoundTransition {
   name: string;
   /** What an undo calls it: its name, unless others had it, too. */
   undoneAs: string;
-  /** Undefined if it is deleted: VMs and pools still tell what it has changed. */
+  /** Undefined if it is deleted: VMs still tell what it has changed. */
   operation: StoredOperation | undefined;
 }
 
 /**
  * Returns the operation of this name or UID; without, the running one or, with `orNewest`, the newest. One that is
- * deleted is known by what it has left on VMs and pools. Throws `Failure` if there is none.
+ * deleted is known by what it has left on VMs. Throws `Failure` if there is none.
  */
 export async function findTransition(
   kube: KubeClient,
@@ -54,11 +54,8 @@ const isNamed = (operation: StoredOperation, arg: string): boolean =>
   operation.metadata.name === arg || nameOf(operation) === arg;
 
 async function recordsOf(kube: KubeClient, namespace: string | undefined): Promise<TransitionRecord[]> {
-  const { vms, pools } = await readFleet(kube, namespace === undefined ? null : [namespace]);
-  return [
-    ...vms.map(({ transition }) => transition),
-    ...pools.map(({ metadata }) => recordOf(metadata.annotations)),
-  ].filter((record) => record !== null);
+  const { vms } = await readFleet(kube, namespace === undefined ? null : [namespace]);
+  return vms.map(({ transition }) => transition).filter((record) => record !== null);
 }
 
 /** Other operations that continue, and so keep this one away from VMs with their marks. */

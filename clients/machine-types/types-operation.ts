@@ -102,7 +102,7 @@ async function restarting(
   const [given] = Object.entries(ofRestarts).find(([, value]) => value !== undefined) ?? [];
   if (given !== undefined && !restartNow)
     throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
-  const how = { ...(restartNow ? { restart: true } : {}), templates: true, ...(force ? { force } : {}) };
+  const how = { ...(restartNow ? { restart: true } : {}), ...(force ? { force } : {}) };
   return operationFor(session, {
     namespace,
     action: 'MachineType',

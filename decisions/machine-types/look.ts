@@ -1,26 +1,22 @@
-import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
-import { excluded } from '../disruption/need.ts';
+import { namespacedName, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { isActive, isDown } from '../health/availability.ts';
 import { powerNeed } from '../power/need.ts';
 import type { PowerOutcome } from '../power/outcome.ts';
 import { SkippedVms } from '../runs/skipped.ts';
-import { recordOf } from '../views/annotations/transition-record.ts';
 import { isStandby, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { formatPool, type NotRetried, type Touched } from './not-retried.ts';
-import { poolTransitionState } from './pool-state.ts';
+import type { NotRetried, Touched } from './not-retried.ts';
 import { forOneLook, groupKey, type TransitionRules } from './transition-rules.ts';
-import { NO_COUNTS, type PoolTransitionState, type TransitionCounts, type TypeGroup } from './transition.ts';
+import { NO_COUNTS, type TransitionCounts, type TypeGroup } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 import type { WantedResult } from './wanted-results.ts';
 
-/** All VMs and all of drover's pools, as they are now; by `namespace/name`. */
+/** All VMs, as they are now. */
 export interface Fleet extends VmsSnapshot {
   vms: () => Iterable<VmView>;
-  pools: () => Iterable<OwningPool>;
 }
 
-/** Ids of the other transitions that have left something on VMs of the scope, or on pools. */
+/** Ids of the other transitions that have left something on VMs of the scope. */
 export function otherTransitions({ ref, scope }: TransitionRules, fleet: Fleet): Set<string> {
   const ids = new Set<string>();
   for (const vm of fleet.vms()) {
@@ -28,23 +24,9 @@ export function otherTransitions({ ref, scope }: TransitionRules, fleet: Fleet):
     if (transition === null && transitionLabel === null) continue;
     if (scope.chooses(vm)) for (const id of [transition?.id, transitionLabel]) if (id) ids.add(id);
   }
-  for (const { pool } of fleet.pools()) {
-    const record = recordOf(pool.metadata.annotations);
-    if (record !== null) ids.add(record.id);
-  }
   ids.delete(ref.id);
   return ids;
 }
-
-/** The pools whose templates are in one of these states, by `namespace/name`. */
-export const poolsIn = (
-  rules: TransitionRules,
-  fleet: Fleet,
-  states: readonly PoolTransitionState['state'][],
-): string[] =>
-  [...fleet.pools()].flatMap((owner) =>
-    states.includes(poolTransitionState(rules, owner, fleet).state) ? [namespacedName(owner.pool.metadata)] : [],
-  );
 
 /** Which count a VM is part of, by what it needs. */
 const COUNTED_AS = {
@@ -68,7 +50,7 @@ const COUNTED_AS = {
 const KEEPS_LABEL = new Set<TransitionNeed['need']>(['restart', 'wait', 'deferred']);
 const REPLACES_LABEL = new Set<TransitionNeed['need']>(['patch', 'label', 'check', 'deferred']);
 
-/** What all VMs and pools need from a transition, as they are now. VMs and pools are named by `namespace/name`. */
+/** What all VMs need from a transition, as they are now; named by `namespace/name`. */
 export class TransitionLook {
   readonly #rules: TransitionRules;
   readonly #fleet: Fleet;
@@ -78,8 +60,6 @@ export class TransitionLook {
   readonly counts: TransitionCounts = { ...NO_COUNTS };
   readonly patch: string[] = [];
   readonly unlabel: string[] = [];
-  /** Pools whose templates are to be changed, without pools whose change failed. */
-  readonly pools: string[];
   /** UIDs of the VMIs that may be restarted now if there is room, by their VMs. */
   readonly restarts = new Map<string, string>();
   /** VMs that their pools could not update. */
@@ -97,7 +77,6 @@ export class TransitionLook {
     this.#failed = new Map(failed.map((one) => [one.vm, one]));
     for (const vm of fleet.vms()) this.#add(vm);
     this.counts.restarting = [...inProgress].filter((vm) => fleet.vmOf(vm) !== undefined).length;
-    this.pools = poolsIn(this.#rules, fleet, ['change']).filter((pool) => !this.#failed.has(`pool ${pool}`));
   }
 
   /** Groups of VMs that wait for a dry run. */
@@ -106,7 +85,7 @@ export class TransitionLook {
   }
 
   #add(vm: VmView): void {
-    const need = this.#unlessPoolFailed(transitionNeed(this.#rules, vm, this.#fleet));
+    const need = transitionNeed(this.#rules, vm, this.#fleet);
     if (need.need === 'nothing' && vm.transitionLabel === null) return;
     const key = namespacedName(vm);
     const vmi = this.#fleet.vmiOf(vm);
@@ -117,11 +96,6 @@ export class TransitionLook {
     const isToClear = failure === undefined || (need.need === 'done' && failure.keepsLabel === undefined);
     if (isToClear && this.#clearsLabel(vm, need)) this.unlabel.push(key);
     if (failure === undefined) this.#count(key, { vm, vmi, need });
-  }
-
-  #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
-    if (need.need !== 'pool' || !this.#failed.has(formatPool(need.pool))) return need;
-    return excluded(`its pool ${namespacedName(need.pool.metadata)} could not be changed`);
   }
 
   #failureOf(key: string, { uid }: VmView): NotRetried | undefined {

@@ -28,12 +28,10 @@ export interface TransitionTurn extends Touched {
   now: number;
 }
 
-/** VMs and pools are named by `namespace/name`. */
+/** VMs are named by `namespace/name`. */
 export interface TransitionPlan {
   /** VMs to be changed, or only marked, as `transitionNeed` says; at most `MAX_TO_CHANGE`. */
   patch: string[];
-  /** Pools whose templates are to be changed, as `poolTransitionState` says. */
-  pools: string[];
   /** Groups of VMs that wait for a dry run to show their resulting type, which is then added to the `results`. */
   check: WantedResult[];
   /** VMs that their pools could not update. */
@@ -46,7 +44,7 @@ export interface TransitionPlan {
   skipped: Skipped[];
   /** Full budgets, and what fills them; a closed window. */
   full: string[];
-  /** How many VMs, pools and marks something is still to be done to, or waited for, beside the VMs in flight. */
+  /** How many VMs and marks something is still to be done to, or waited for, beside the VMs in flight. */
   open: number;
   /** When the window opens that is waited for, in milliseconds since the epoch; null if none is. */
   opensAt: number | null;
@@ -63,7 +61,7 @@ export interface TransitionPlan {
 export function planTransition(rules: TransitionRules, fleet: Fleet, turn: TransitionTurn): TransitionPlan {
   const { mayStart, isEnding, now } = turn;
   const look = new TransitionLook(rules, fleet, turn);
-  const { counts, pools, unlabel, limited, concerned } = look;
+  const { counts, unlabel, limited, concerned } = look;
   const acts = mayStart && !isEnding;
   const window = windowAt(rules.transition.windows, now);
   const { admitted, full } =
@@ -71,10 +69,9 @@ export function planTransition(rules: TransitionRules, fleet: Fleet, turn: Trans
       ? restartsOf(look, rules, fleet, turn)
       : { admitted: [], full: [] };
   const { toPatch, toRestart, waiting, inPools, deferred } = counts;
-  const isWindowClosed = !window.open && toRestart + pools.length > 0;
+  const isWindowClosed = !window.open && toRestart > 0;
   return {
     patch: acts ? look.patch.slice(0, MAX_TO_CHANGE) : [],
-    pools: acts && window.open ? pools : [],
     check: acts ? look.groups : [],
     failures: look.failures,
     admitted,
@@ -82,7 +79,7 @@ export function planTransition(rules: TransitionRules, fleet: Fleet, turn: Trans
     counts,
     skipped: inShort(look.skipped.all),
     full: isWindowClosed ? [whyClosed(window, rules.transition.windows, 'spec.windows'), ...full] : full,
-    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + pools.length + unlabel.length,
+    open: isEnding ? 0 : toPatch + toRestart + waiting + inPools + deferred + unlabel.length,
     opensAt: isWindowClosed ? window.next : null,
     limited,
     concerned,

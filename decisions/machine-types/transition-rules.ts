@@ -49,7 +49,7 @@ export const forOneLook = (rules: TransitionRules): TransitionRules => ({ ...rul
 export const groupKey = ({ from, wanted, architecture, preference }: TypeGroup): string =>
   JSON.stringify([from, wanted, architecture, preference]);
 
-/** The machine type of a VM or of a pool's template, and the record of the last transition that changed it. */
+/** The machine type of a VM, and the record of the last transition that changed it. */
 interface Typed {
   machineType: string | null;
   transition: TransitionRecord | null;

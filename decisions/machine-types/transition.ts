@@ -46,8 +46,6 @@ export interface Transition {
   order?: SelectionPolicy;
   /** Whether to continue if the preflight would refuse. */
   force: boolean;
-  /** Whether templates of drover's pools are changed; if not, their VMs are left as they are. */
-  templates: boolean;
   requestedBy: string;
   reason: string | null;
 }
@@ -87,15 +85,8 @@ export interface TypeGroup {
 export type PoolTransitionState =
   /** The template is not affected: the pool's VMs are treated like any others. */
   | { state: 'outOfScope' }
-  /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
-  | { state: 'check'; groups: TypeGroup[] }
-  /** The machine type of its template is to be set (null: cleared), and recorded. */
-  | { state: 'change'; to: string | null }
-  /**
-   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOwn`: this transition
-   * has changed it.
-   */
-  | { state: 'rolls'; revision: string; isOwn: boolean }
+  /** Its template, of this revision, is as it should be, and the pool updates its VMs to it. */
+  | { state: 'rolls'; revision: string }
   | { state: 'deferred'; message: string }
   | { state: 'excluded'; message: string };
 

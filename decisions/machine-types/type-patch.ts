@@ -15,7 +15,7 @@ interface Meant {
 }
 
 /** A merge patch of a VM, which tests that it is the VM that was meant, and in the version that was read if given. */
-export interface TypePatch {
+interface TypePatch {
   metadata: Meant & Partial<Record<'labels' | 'annotations', Record<string, string | null>>>;
   spec?: object;
 }

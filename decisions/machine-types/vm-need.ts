@@ -3,7 +3,7 @@ import { withDefaults } from '../../api/rules/pool-defaults.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { deferred, excluded, blockedNeed, NOTHING, type Deferred, type Excluded } from '../disruption/need.ts';
 import { whyOptedOut } from '../disruption/reasons.ts';
-import { isMeantToRun, isReady, isActive, liveVmi } from '../health/availability.ts';
+import { isMeantToRun, isActive, liveVmi } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -11,7 +11,6 @@ import { exceeds } from '../vm-update/disruption.ts';
 import { isAlias } from './machine-type.ts';
 import { poolTransitionState } from './pool-state.ts';
 import {
-  groupKey,
   groupOf,
   isChangedSince,
   isOfOldAlias,
@@ -22,7 +21,7 @@ import {
   otherTransitionOn,
   type TransitionRules,
 } from './transition-rules.ts';
-import type { PoolTransitionState, TypeGroup } from './transition.ts';
+import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs from a transition. */
 export type TransitionNeed =
@@ -41,7 +40,7 @@ export type TransitionNeed =
   /** The owner is to restart the VM; `why`: what an earlier restart has not achieved. */
   | { need: 'wait'; message: string | null }
   /** The pool is updating the VM, or will; `why`: what keeps the pool from it. */
-  | { need: 'pool'; pool: StoredPool; message: string | null }
+  | { need: 'pool'; message: string | null }
   /** The pool could not update the VM to the new type. */
   | { need: 'failed'; message: string }
   /** The resulting type is not known yet: a dry run of the VM's group must show it first. */
@@ -67,7 +66,7 @@ export function transitionNeed(rules: TransitionRules, vm: VmView, snapshot: Sna
   if (!isOwn && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(vmi);
-  const byPool = owner && needByPool(rules, { vm, live, owner }, snapshot);
+  const byPool = owner && needByPool(rules, { vm, live, owner });
   return byPool ?? (isOwn ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, live));
 }
 
@@ -78,46 +77,21 @@ interface Owned {
 }
 
 /** Returns undefined if the pool does not matter: the VM is treated like any other. */
-function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): TransitionNeed | undefined {
+function needByPool(rules: TransitionRules, owned: Owned): TransitionNeed | undefined {
   const { vm, live, owner } = owned;
-  const state = poolTransitionState(rules, owner, snapshot);
-  if (state.state === 'outOfScope') return undefined;
+  const state = poolTransitionState(rules, owner);
   const isOld = rules.scope.isOld(vm.machineType) || (live !== undefined && isOldVmi(rules, vm, live));
-  const isMeant = isOld || rules.undoes !== null;
-  if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
-  if (!isMeant) return undefined;
+  if (state.state === 'outOfScope' || !(isOld || rules.undoes !== null)) return undefined;
   if (state.state === 'excluded') return excluded(state.message);
   if (state.state === 'deferred') return deferred(state.message);
-  const exclusion = exclusionOf(vm);
-  if (exclusion !== undefined) return exclusion;
-  const group =
-    state.state === 'check'
-      ? state.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
-      : undefined;
-  return group === undefined ? { need: 'pool', pool: owner.pool, message: null } : { need: 'check', group };
+  return needInRollout(owned, state.revision);
 }
 
-type Rolling = Extract<PoolTransitionState, { state: 'rolls' }>;
-
-function needInRollout(
-  rules: TransitionRules,
-  owned: Owned,
-  { revision, isOwn }: Rolling,
-  snapshot: Snapshot,
-  { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
-): TransitionNeed | undefined {
-  const { vm, live, owner } = owned;
-  const { pool } = owner;
-  const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
+function needInRollout({ vm, live, owner: { pool } }: Owned, revision: string): TransitionNeed | undefined {
+  // If a VM is old although its pool has nothing left to do, a user has changed it by hand.
+  if (vm.revision === revision && (live === undefined || live.revision === revision)) return undefined;
   // What is left from another revision's rollout says nothing about this one.
   const rollout = pool.status?.rollout?.revision === revision ? pool.status.rollout : undefined;
-  const waiting = isThere && isOwn ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
-  if (waiting !== undefined) return waiting;
-  const ofUndo = rules.undoes !== null;
-  // If a VM is old although its pool has nothing left to do, a user has changed it by hand.
-  if (isThere || !isMeant) return isOwn && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
-  // An undo does not touch VMs because of a template that it has not changed.
-  if (ofUndo && !isOwn) return undefined;
   return exclusionOf(vm) ?? failureOf(pool, vm, rollout) ?? needBeforeUpdate(pool, live, rollout);
 }
 
@@ -128,28 +102,10 @@ const needBeforeUpdate = (
   rollout: RolloutStatus | undefined,
 ): TransitionNeed =>
   rollout?.halted === undefined
-    ? { need: 'pool', pool, message: whyNotYet(pool, live) }
+    ? { need: 'pool', message: whyNotYet(pool, live) }
     : excluded(`the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}`);
 
-/** The need of a VM that has the transition's revision and is not up yet: the pool is waiting for its VMI too. */
-function needWhileItComesUp(
-  owned: Owned,
-  rollout: RolloutStatus | undefined,
-  snapshot: Snapshot,
-): TransitionNeed | undefined {
-  const { vm, owner } = owned;
-  if (vm.optedOut || isUp(owned, snapshot)) return undefined;
-  const failed = failureOf(owner.pool, vm, rollout);
-  if (failed !== undefined) return failed;
-  const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
-  return isOver ? undefined : { need: 'pool', pool: owner.pool, message: null };
-}
-
 const formatPool = ({ metadata }: StoredPool): string => `its pool ${namespacedName(metadata)}`;
-
-/** Whether the VM runs as it is to run: halted, or ready with a known type. */
-const isUp = ({ vm, live }: Owned, snapshot: Snapshot): boolean =>
-  live === undefined ? !isMeantToRun(vm, snapshot.vmiOf(vm)) : live.machineType !== null && isReady(vm, live);
 
 function failureOf(pool: StoredPool, vm: VmView, rollout: RolloutStatus | undefined): TransitionNeed | undefined {
   const failure = rollout?.failures.find((one) => one.vm === vm.name);

@@ -2,7 +2,6 @@ import { namespacedName, type VmsSnapshot } from '../disruption-budget/restart-b
 import { liveVmi } from '../health/availability.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
-import { poolTransitionState } from './pool-state.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './transition-rules.ts';
 import type { TransitionResult, TypeGroup } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
@@ -43,12 +42,8 @@ export function restartable(
   snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>,
 ): number {
   let count = 0;
-  for (const vm of vms) {
-    const owner = snapshot.poolOf(vm);
-    const state = owner === undefined ? 'outOfScope' : poolTransitionState(rules, owner, snapshot).state;
-    if (state !== 'outOfScope' && state !== 'rolls') continue;
+  for (const vm of vms)
     if (!STAYS.has(transitionNeed(rules, vm, snapshot).need) && liveVmi(snapshot.vmiOf(vm)) !== undefined) count++;
-  }
   return count;
 }
 

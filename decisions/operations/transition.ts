@@ -15,7 +15,7 @@ export function transitionOf(
   within: Within = { namespaces: metadata.namespace === undefined ? listedIn(spec) : [metadata.namespace] },
 ): Transition {
   const { vms, machineType = {}, maxFailures = 0, deadline = DEFAULT_DEADLINE } = spec;
-  const { from = '*', to = null, undoes = null, restart = false, templates = false, force = false } = machineType;
+  const { from = '*', to = null, undoes = null, restart = false, force = false } = machineType;
   return {
     scope: {
       glob: from,
@@ -28,7 +28,6 @@ export function transitionOf(
     },
     to,
     restartNow: restart,
-    templates,
     maxRestarts: spec.atOnce ?? DEFAULT_AT_ONCE.MachineType,
     maxFailures,
     deadlineMs: durationMs(deadline),

@@ -42,8 +42,7 @@ async function operation(spec: object): Promise<void> {
 
 const act = {
   restart: () => operation({ action: 'Restart', vms: { owner: { kind: 'VirtualMachinePool', name } } }),
-  'machine-type': () =>
-    operation({ action: 'MachineType', vms: { selector: {} }, machineType: { from: name, templates: true } }),
+  'machine-type': () => operation({ action: 'MachineType', vms: { selector: {} }, machineType: { from: name } }),
   pause: () => pool.signal('pause', { by: 'steer.ts', reason }),
   resume: () => pool.signal('resume', { by: 'steer.ts', reason }),
 }[verb];

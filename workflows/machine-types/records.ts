@@ -13,7 +13,7 @@ export const actOf = (
   reason: reason === null ? null : `${action}: ${reason}`,
 });
 
-/** Records which types of VMs and templates were changed, and which could not be. */
+/** Records which types of VMs were changed, and which could not be. */
 export function recordChanges(
   journal: Journal,
   transition: Transition,

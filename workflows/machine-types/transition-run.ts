@@ -59,7 +59,7 @@ export interface CarriedTransition {
 }
 
 const acting = () => actingActivities<MachineTypeActivities>();
-const { preflightTransition, checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearTransitionLabels } =
+const { preflightTransition, checkMachineTypes, patchMachineTypes, clearTransitionLabels } =
   proxyActivities<MachineTypeActivities>(UNTIL_DONE);
 
 const MAX_CHANGED_LISTED = 100;
@@ -148,10 +148,9 @@ export class TransitionRun extends Run<FollowedTransition, Working> {
    * Acts on everything that was found, one thing after another, since each takes time. The next observation waits for
    * the results.
    */
-  protected override async act({ check, patch, pools, unlabel }: FollowedTransition): Promise<void> {
+  protected override async act({ check, patch, unlabel }: FollowedTransition): Promise<void> {
     if (check.length > 0 && this.mayTouch()) await this.#checkTypes(check);
     if (unlabel.length > 0) await this.#clearLabels(unlabel);
-    if (pools.length > 0 && this.mayTouch()) await this.#changePools(pools);
     if (patch.length > 0 && this.mayTouch()) await this.#patch(patch);
   }
 
@@ -169,17 +168,6 @@ export class TransitionRun extends Run<FollowedTransition, Working> {
       request,
     ]);
     for (const one of kept) this.#fail({ ...one, wasAvailable: false, keepsLabel: true });
-    this.learn(minVersions);
-  }
-
-  async #changePools(pools: string[]): Promise<void> {
-    this.touch(pools);
-    const request = { ...this.#request(), pools };
-    const { outcomes, changes, minVersions } = await patchPoolTemplates.executeWithOptions(
-      named('change the templates of', pools),
-      [request],
-    );
-    this.#keepPatched(changes, outcomes);
     this.learn(minVersions);
   }
 
@@ -207,7 +195,7 @@ export class TransitionRun extends Run<FollowedTransition, Working> {
     const { changed } = this.#state;
     recordChanges(this.journal, this.#input.transition, changes, outcomes);
     for (const { vm, uid, end, message } of outcomes) {
-      if (end === 'Failed') this.#fail({ vm, message, ...(uid !== undefined && { uid }), wasAvailable: false });
+      if (end === 'Failed') this.#fail({ vm, message, uid, wasAvailable: false });
       else changed.push(vm);
     }
     changed.splice(0, changed.length - MAX_CHANGED_LISTED);

@@ -70,7 +70,6 @@ const TONES: Record<ReportRow['state'], ReportLine['tone']> = {
   Done: 'good',
   Waiting: 'warn',
   Restarting: 'busy',
-  InPool: 'busy',
   ChangedSince: 'warn',
   Failed: 'bad',
   Deferred: 'warn',

@@ -414,16 +414,6 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  patchPoolTemplates: {
-    forged: forgedTypes(({ web, api }) => ({ pools: [web, api].map(({ namespace, name }) => `${namespace}/${name}`) })),
-    honest: {
-      'a pool of the old type that its operation is about': (world) => {
-        world.pool('web', { replicas: 0, template: aTemplate({ machineType: OLD_TYPE }) });
-        const operation = world.typesOperation({ selector: {} });
-        return () => [{ ...TYPES, operation: keyOf(operation), pools: [`${SHOP}/web`] }];
-      },
-    },
-  },
   followTransition: {
     forged: forgedTypes(() => FOLLOWS),
     honest: {

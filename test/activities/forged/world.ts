@@ -213,14 +213,14 @@ export class World {
     );
   }
 
-  /** An operation that takes an old machine type away from VMs of the shop, and from templates of its pools. */
+  /** An operation that takes an old machine type away from VMs of the shop. */
   typesOperation(vms: object): Stored {
     return this.server.create(VirtualMachineOperations, {
       metadata: { namespace: SHOP, name: 'types' },
       spec: {
         action: 'MachineType',
         vms,
-        machineType: { from: OLD_TYPE, to: NEW_TYPE, restart: true, templates: true },
+        machineType: { from: OLD_TYPE, to: NEW_TYPE, restart: true },
       },
     });
   }

@@ -7,7 +7,7 @@ import { operationResource } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { operationIdOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { aFleet, neverReady, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
+import { aFleet, neverReady, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
 import { testOneOf } from '../../soak.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
@@ -315,61 +315,6 @@ test('a command without --restart-now follows until all VMs are changed, and the
     stderr: '',
     stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: \d changed by drover\n$/),
   });
-});
-
-test('a pool is changed by its template, and its VMs are listed by their pool', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  const { namespace } = typedVms;
-  const template = structuredClone(runningTemplate);
-  template.spec.template = {
-    ...(template.spec.template as object),
-    spec: { domain: { devices: {}, machine: { type: OLD }, memory: { guest: '64Mi' } } },
-  };
-  await fleet().createPool(namespace, 'web', { replicas: 2, template });
-  await typedVms.ready(['web-1', 'web-2']);
-  const done = await update(typedVms, '--restart-now', '--reason', 'RHEL 10');
-  const id = idIn(done);
-  const restarts = `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namespace}/web\n`;
-  expect(done).toMatchObject({
-    code: 0,
-    stderr: restarts,
-    stdout: matching(/ started: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/),
-  });
-  expect((await reportOf(id)).items).toEqual(
-    ['web-1', 'web-2'].map((name) => ({
-      namespace,
-      name,
-      from: OLD,
-      to: 'q35',
-      vmiTypeBefore: null,
-      state: 'Done',
-      message: 'rolled by pool web',
-    })),
-  );
-  const { metadata, spec } = await read(id);
-  const { requestedBy } = spec;
-  // Temporal's lists lag a little.
-  await until(async () => {
-    const history = await withTemporal('history', 'pool', 'web', '-n', namespace, '-o', 'json');
-    const told = JSON.parse(history.stdout) as Act[];
-    expect(told).toContainEqual(
-      expect.objectContaining({
-        action: 'machine type',
-        vms: [],
-        from: OLD,
-        to: 'default',
-        end: 'Done',
-        requestedBy,
-        workflow: operationIdOf({ cluster: 'default', ...metadata }),
-      }),
-    );
-    // The resulting rollout names the user who asked, too.
-    const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
-    expect(new Set(rolled.map(({ requestedBy }) => requestedBy))).toEqual(new Set([requestedBy]));
-  });
-  expect((await withTemporal('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(
-    `machine type transition ${lastPart(id)}: RHEL 10`,
-  );
 });
 
 describe('a running change', () => {

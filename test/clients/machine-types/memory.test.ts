@@ -97,7 +97,7 @@ test('a plan reads each object once, in pages, and keeps little of it', { timeou
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}`,
   });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect((JSON.parse(stdout) as TransitionPlanned).vms).toBe(VMS);
+  expect((JSON.parse(stdout) as TransitionPlanned).items.length).toBe(VMS);
   const lists = asked.filter((one) => one.startsWith('GET') && /virtualmachine(instance)?s\?/.test(one));
   expect(new Set(lists).size).toBe(lists.length);
   expect(lists.every((one) => one.includes('limit='))).toBe(true);

@@ -11,7 +11,6 @@ import { aVm } from '../../decisions/fixtures/fleets.ts';
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
-  kind: 'VirtualMachine',
   namespace: 'shop',
   name,
   pool: null,
@@ -24,9 +23,8 @@ const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
 });
 function planned(items: PlannedItem[], fields: Partial<TransitionPlanned> = {}): TransitionPlanned {
   const counts: TransitionPlanned['counts'] = {};
-  const vms = items.filter(({ kind }) => kind === 'VirtualMachine');
-  for (const { need } of vms) counts[need] = (counts[need] ?? 0) + 1;
-  return { items, results: [], vms: vms.length, counts, maxRestarts: 1, refusals: [], unknown: [], ...fields };
+  for (const { need } of items) counts[need] = (counts[need] ?? 0) + 1;
+  return { items, results: [], counts, maxRestarts: 1, refusals: [], unknown: [], ...fields };
 }
 /** Returns the rows without column padding. */
 const rowsOf = (lines: string[]): string[] => lines.map((line) => line.replaceAll(/ {3,}/g, ' | '));
@@ -60,7 +58,6 @@ test('the surprising conditions of a transition are reported in a line for each 
     item('db-2', { need: 'Deferred', message: 'it is paused' }),
     item('mail-1', exempt),
     item('mail-2', exempt),
-    item('web', { kind: 'VirtualMachinePool' }),
     item('web-1', { need: 'Pool', pool: 'web' }),
   ]);
   expect(skippedLines(plan)).toEqual([
@@ -82,12 +79,10 @@ test('a wide plan has columns of VMIs and pools', () => {
   expect(rows.at(-1)).toBe('1 VM: 1 to be restarted by their owners');
 });
 
-test('pools are shown as such, with what they do by themselves', () => {
-  const pool = item('web', { kind: 'VirtualMachinePool', result: null });
+test('a plan says what pools do by themselves', () => {
   const lines = rowsOf(
     planLines(
       planned([
-        pool,
         item('web-1', { need: 'Pool', pool: 'web' }),
         item('db-1', { need: 'Pool', pool: 'db', message: 'its pool shop/db is paused' }),
       ]),
@@ -95,7 +90,6 @@ test('pools are shown as such, with what they do by themselves', () => {
     ),
   );
   expect(lines.slice(1)).toEqual([
-    'shop | pool.drover.dev/web | pc-q35-rhel8.2.0 | <default> | change of its template',
     'shop | web-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool web',
     'shop | db-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool db: its pool shop/db is paused',
     '',

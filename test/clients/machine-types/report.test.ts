@@ -12,12 +12,9 @@ const record = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({
   at: '2026-01-01T00:00:00Z',
   ...fields,
 });
-const poolOwner = (name: string): ReportedVm['owner'] => ({ kind: 'VirtualMachinePool', name, uid: `uid-of-${name}` });
-
 const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   namespace: 'shop',
   name: 'db',
-  owner: null,
   machineType: NEW,
   transition: record(),
   transitionLabel: null,
@@ -25,7 +22,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   ...fields,
 });
 const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] =>
-  reportOf({ id: ID, vms, pools: new Map(), progress: null, changed: [], ...fields });
+  reportOf({ id: ID, vms, progress: null, changed: [], ...fields });
 
 describe('the report of a transition', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'message'>]>([
@@ -80,49 +77,6 @@ describe('the report of a transition', () => {
     expect(report([vm({ transition: null }), vm({ transition: record({ id: '0a0a0a0a' }) })])).toEqual([]);
   });
 
-  test('has VMs of a pool that it has changed, before and after the pool has rolled them', () => {
-    const owner = poolOwner('web');
-    const vms = [
-      vm({ name: 'web-2', transition: null, owner, machineType: OLD, vmiType: OLD }),
-      vm({ name: 'web-3', transition: null, owner, vmiType: OLD }),
-      vm({ name: 'web-4', transition: null, owner, vmiType: NEW }),
-      vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
-      vm({ namespace: 'strangers', name: 'web-5', transition: null, owner, machineType: OLD, vmiType: OLD }),
-    ];
-    const rows = report(vms, {
-      pools: new Map([
-        ['shop/uid-of-web', record({ vmiType: null, to: '' })],
-        ['shop/uid-of-db', record({ id: '0a0a0a0a' })],
-      ]),
-    });
-    expect(
-      rows.map(({ name, from, to, vmiTypeBefore, state, message: why }) => [name, from, to, vmiTypeBefore, state, why]),
-    ).toEqual([
-      ['web-2', OLD, null, OLD, 'InPool', 'pool web is to roll it'],
-      ['web-3', OLD, NEW, OLD, 'InPool', 'pool web is to roll it'],
-      ['web-4', OLD, NEW, null, 'Done', 'rolled by pool web'],
-    ]);
-  });
-
-  test('has VMs of a pool whose template had no type, and has one again', () => {
-    const owner = poolOwner('web');
-    const ofPool = (name: string, machineType: string, vmiType: string | null): ReportedVm =>
-      vm({ name, transition: null, owner, machineType, vmiType });
-    const vms = [
-      ofPool('web-1', 'q35', NEW),
-      ofPool('web-2', OLD, NEW),
-      ofPool('web-3', OLD, OLD),
-      ofPool('web-4', OLD, null),
-    ];
-    const rows = report(vms, { pools: new Map([['shop/uid-of-web', record({ vmiType: null, from: '', to: OLD })]]) });
-    expect(rows.map(({ name, from, to, state }) => [name, from, to, state])).toEqual([
-      ['web-1', 'q35', OLD, 'InPool'],
-      ['web-2', null, OLD, 'InPool'],
-      ['web-3', null, OLD, 'Done'],
-      ['web-4', null, OLD, 'Done'],
-    ]);
-  });
-
   test('has VMs that were deleted since, once', () => {
     const progress = { failed: [{ vm: 'shop/failed', message: 'not ready in time' }], skipped: [], inProgress: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
@@ -173,7 +127,6 @@ describe('the report of a transition', () => {
       failed: [
         { vm: 'shop/a', message: 'not ready in time' },
         { vm: 'shop/gone', message: 'refused' },
-        { vm: 'pool shop/web', message: 'no right' },
       ],
       skipped: [
         { message: 'it is paused', isExcluded: false, count: 1, vms: ['shop/b'] },
@@ -189,7 +142,6 @@ describe('the report of a transition', () => {
       ['c', OLD, null, 'Excluded', 'its owner asked'],
       ['d', OLD, NEW, 'Restarting', 'not seen to be ready with its new type yet'],
       ['gone', null, null, 'Failed', 'refused'],
-      ['pool.drover.dev/web', null, null, 'Failed', 'no right'],
     ]);
   });
 });

@@ -35,7 +35,6 @@ const EVERYTHING: Transition = {
   deadlineMs: 600_000,
   windows: [],
   force: false,
-  templates: true,
   requestedBy: expect.any(String) as string,
   reason: null,
 };

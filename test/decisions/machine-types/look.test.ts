@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { otherTransitions } from '../../../decisions/machine-types/look.ts';
-import { anOldVm, aTransition, aTypedPool, ID, OLD, OTHER, recordOfOurs, rulesOf, snapshotOf } from './snapshots.ts';
+import { anOldVm, aTransition, ID, OTHER, recordOfOurs, rulesOf, snapshotOf } from './snapshots.ts';
 
-test('other transitions are those that have left something on chosen VMs or on pools', () => {
+test('other transitions are those that have left something on chosen VMs', () => {
   const vms = [
     anOldVm('a'),
     anOldVm('b', { transitionLabel: OTHER }),
@@ -10,7 +10,6 @@ test('other transitions are those that have left something on chosen VMs or on p
     anOldVm('d', { transitionLabel: ID }),
     anOldVm('e', { transitionLabel: '55555555' }),
   ];
-  const pool = aTypedPool(OLD, {}, recordOfOurs({ id: '66666666' }));
-  const others = otherTransitions(rulesOf(aTransition({ scope: { exclude: ['e'] } })), snapshotOf(vms, { pool }));
-  expect([...others].sort()).toEqual(['66666666', '77777777', OTHER]);
+  const others = otherTransitions(rulesOf(aTransition({ scope: { exclude: ['e'] } })), snapshotOf(vms));
+  expect([...others].sort()).toEqual(['77777777', OTHER]);
 });

@@ -158,24 +158,20 @@ describe('restarts', () => {
     expect(take.map(({ vm }) => vm).at(-1)).toBe('shop/vm-3');
     expect(take).toHaveLength(5);
   });
-  test('begin only inside a window, as changes of pools do; patches do not wait for one', () => {
+  test('begin only inside a window; patches do not wait for one', () => {
     const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
-    const pool = aTypedPool(OLD, { replicas: 1 });
-    const context = { vms: [...many(1), anOldVm('marked', MARKED), aPoolVm(1, pool)], pool, transition };
+    const context = { vms: [...many(1), anOldVm('marked', MARKED)], transition };
     const opens = Date.parse('2026-01-02T05:00:00Z');
     expect(plan(context)).toMatchObject({
       patch: ['shop/vm-1'],
-      pools: [],
       admitted: [],
       full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
       opensAt: opens,
     });
     expect(plan(context, { now: opens })).toMatchObject({
-      pools: ['shop/web'],
       admitted: [{ vm: 'shop/marked' }],
       full: [],
     });
-    expect(plan({ ...context, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
     expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], opensAt: null });
   });
 });
@@ -219,24 +215,8 @@ describe('a VM in progress', () => {
 
 describe('pools', () => {
   const pool = aTypedPool(OLD, { replicas: 1 });
-  test('are changed, and their VMs count as VMs of pools', () => {
-    const found = plan({ vms: [aPoolVm(1, pool)], pool });
-    expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, open: 2 });
-    expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], open: 1 });
-  });
-  test('are not tried again once they could not be changed, and their VMs are skipped', () => {
-    const failed = [{ vm: 'pool shop/web', wasAvailable: false }];
-    expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], open: 0 });
-    const skipped = [{ message: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
-    expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
-      counts: { excluded: 1, inPools: 0 },
-      skipped,
-      open: 0,
-    });
-    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasAvailable: false }] }).pools).toEqual(['shop/web']);
-  });
   test('have failed with a VM that they could not update', () => {
-    const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());
+    const changed = aTypedPool(NEW, { replicas: 1 });
     const rollout = {
       revision: revisionOf(changed.spec.template),
       startedAt: '',

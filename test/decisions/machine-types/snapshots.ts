@@ -1,4 +1,3 @@
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { Fleet } from '../../../decisions/machine-types/look.ts';
@@ -48,7 +47,6 @@ export const aTransition = ({
   deadlineMs: 600_000,
   windows: [],
   force: false,
-  templates: true,
   requestedBy: 'ann',
   reason: null,
   ...fields,
@@ -92,16 +90,14 @@ export const resultOf = (
 });
 
 /** A drover pool whose template has this machine type. */
-export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}, record?: TransitionRecord): StoredPool {
+export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}): StoredPool {
   const template = {
     spec: {
       runStrategy: 'Always' as const,
       template: { spec: { domain: type === null ? {} : { machine: { type } } } },
     },
   };
-  const annotations =
-    record === undefined ? {} : { annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } };
-  const pool = aPool({ template, ...spec }, annotations);
+  const pool = aPool({ template, ...spec });
   const conditions = [{ type: 'Progressing', status: 'False' as const, reason: 'Complete' }];
   return {
     ...pool,
@@ -129,6 +125,5 @@ export function snapshotOf(
     vmiOf: (vm) => vmiOfVm.get(vm.uid),
     poolOf: (vm) => (vm.owner?.uid === owner?.pool.metadata.uid ? owner : undefined),
     vms: () => vms,
-    pools: () => (owner === undefined ? [] : [owner]),
   };
 }

@@ -4,7 +4,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 
 /** Returns what an operation asks for, so that `transitionOf` finds the transition in it again. */
 export function specOf(transition: Transition): OperationSpec {
-  const { scope, to, restartNow, windows, order, force, templates } = transition;
+  const { scope, to, restartNow, windows, order, force } = transition;
   const { maxRestarts, maxFailures, deadlineMs, requestedBy, reason } = transition;
   const { glob, labelSelector, exclude, only, undoes } = scope;
   const names = scope.names.map((word) => word.slice(word.indexOf('/') + 1));
@@ -20,7 +20,6 @@ export function specOf(transition: Transition): OperationSpec {
       ...(undoes === null ? { from: glob } : { undoes }),
       ...(to === null ? {} : { to }),
       ...(restartNow ? { restart: true } : {}),
-      ...(templates ? { templates } : {}),
       ...(force ? { force } : {}),
     },
     atOnce: maxRestarts,

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { Fate } from '../chaos-proxy.ts';
-import { aFleet, runningTemplate, until } from '../fleet.ts';
+import { aFleet, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { TypedVms, OLD } from './machine-types.ts';
 
@@ -104,24 +102,6 @@ test('a VM that its owner restarts just before its restart is not restarted agai
     counts: { done: 1 },
   });
   expect((await typedVms.vmi('vm'))?.metadata.uid).toBe(restarted);
-});
-
-test('a pool that a user annotates just before its template is changed is changed all the same', async () => {
-  const typedVms = await TypedVms.empty(fleet());
-  const { namespace } = typedVms;
-  const template = structuredClone(runningTemplate.spec);
-  Object.assign((template.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
-  await fleet().createPool(namespace, 'web', { replicas: 0, template: { spec: template } });
-  // That is a patch too: the next one is to be the transition's.
-  await until(async () => expect((await fleet().pool(namespace, 'web'))?.metadata.finalizers).toBeDefined());
-  justBefore(patchOf(typedVms, 'web', 'virtualmachinepools'), async () => {
-    const annotations = { [MACHINE_TYPE_TRANSITION_ANNOTATION]: 'what nobody can read' };
-    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
-  });
-  expect(await (await typedVms.change()).result()).toMatchObject({ phase: 'Complete', failures: 0, skipped: [] });
-  const { spec, metadata } = (await fleet().pool(namespace, 'web'))!;
-  expect(JSON.stringify(spec)).not.toContain(OLD);
-  expect(metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toContain(OLD);
 });
 
 test('a webhook that refuses one VM with 500 keeps no other from being changed', async () => {

@@ -174,7 +174,7 @@ export class TestTransition {
   /** Resolves when the operation is carried out, or has ended without that. */
   static async start(
     { kube, temporal }: TestFleet,
-    { scope = {}, templates = true, ...options }: ChangeOptions,
+    { scope = {}, ...options }: ChangeOptions,
     namespace: string,
   ): Promise<TestTransition> {
     const everything: TransitionScope = {
@@ -190,7 +190,6 @@ export class TestTransition {
       scope: { ...everything, ...scope },
       to: null,
       restartNow: false,
-      templates,
       maxRestarts: 1,
       maxFailures: 0,
       deadlineMs: 60_000,

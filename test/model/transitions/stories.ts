@@ -115,10 +115,15 @@ export const stories: Record<string, Story> = {
     live: async (stage) => ended(stage, begin(stage, { maxRestarts: '50%' })),
   },
   'pools and VMs that no pool has': {
-    about: 'pool web of 3 and pool db of 2 VMs, and 2 more VMs',
+    about: 'pool web of 3 and pool db of 2 VMs, whose templates get the new type before it begins, and 2 more VMs',
     pools: { web: { replicas: 3, maxUnavailable: 1 }, db: { replicas: 2, maxUnavailable: 2 } },
     lone: 2,
-    live: async (stage) => ended(stage, begin(stage)),
+    live: async (stage) => {
+      stage.log.person('pools web and db get templates of the new type');
+      for (const pool of ['web', 'db'])
+        await stage.world.people.changePool(pool, { template: aTemplate({ bootMs: 5_000, machineType: NEW }) });
+      await ended(stage, begin(stage));
+    },
   },
   'VMs whose types their pool leaves to them': {
     about: 'pool web of 4 VMs, at most 1 down, whose template has no type; 3 restarts at a time',
@@ -126,12 +131,13 @@ export const stories: Record<string, Story> = {
     live: async (stage) => ended(stage, begin(stage, { scope: { glob: 'q35' }, maxRestarts: 3 })),
   },
   'a rollout of one of the pools at once': {
-    about: 'pools web and db of 3 VMs, at most 1 down; db rolls out another change when the transition begins',
+    about:
+      'pools web and db of 3 VMs, at most 1 down; db rolls out the new type when the transition begins, web keeps the old',
     pools: { web: { replicas: 3, maxUnavailable: 1 }, db: { replicas: 3, maxUnavailable: 1 } },
     lone: 1,
     live: async (stage) => {
-      stage.log.person('pool db gets another template');
-      await stage.world.people.changePool('db', { template: aTemplate({ version: 2, machineType: OLD }) });
+      stage.log.person('pool db gets a template of the new type');
+      await stage.world.people.changePool('db', { template: aTemplate({ version: 2, machineType: NEW }) });
       await someDown(stage.world);
       await ended(stage, begin(stage));
     },
@@ -175,7 +181,7 @@ export const stories: Record<string, Story> = {
     },
   },
   undone: {
-    about: 'pool web of 2 VMs, and 2 more; one of these got a third type since',
+    about: 'pool web of 2 VMs, whose template has the old type, and 2 more; one of these got a third type since',
     pools: { web: { replicas: 2, maxUnavailable: 1 } },
     lone: 2,
     live: async (stage) => {

@@ -119,10 +119,10 @@ export class People {
    * Makes an operation, as `drover machine-types update` does, and starts its workflow. Returns the id of that, and the
    * operation's UID.
    */
-  startTransition(asked: Omit<Transition, 'templates'>): { run: string; uid: string } {
+  startTransition(asked: Transition): { run: string; uid: string } {
     const { requestedBy, reason } = asked;
     const name = `types-${++this.#transitions}`;
-    const spec = { ...specOf({ ...asked, templates: true }) };
+    const spec = specOf(asked);
     this.#world.say(`-- machine types: operation ${name} ${JSON.stringify(spec).slice(0, 200)}`);
     const made = this.#world.server.create(VirtualMachineOperations, {
       metadata: { namespace: NAMESPACE, name },

@@ -23,7 +23,6 @@ const progress: TransitionProgress = {
     deadlineMs: 600_000,
     windows: [],
     force: false,
-    templates: true,
     requestedBy: 'ada',
     reason: 'rhel8 goes',
   },

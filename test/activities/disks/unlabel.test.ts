@@ -3,6 +3,7 @@ import type { Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMetadata, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
 import { STATE_CLAIM_LABEL } from '../../../decisions/template/vm-state.ts';
+import { aKeptDisk } from '../../decisions/fixtures/kept-disks.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { keyOf, SHOP, targetOf, World } from '../forged/world.ts';
 
@@ -11,18 +12,7 @@ async function unmarked(disk: string | null, labels = {}, change = (_world: Worl
   const world = new World();
   const pool = world.pool('web', disk === null ? { template: aTemplate() } : { template: aTemplate({ disk }) });
   const vm = world.vm(pool, 1);
-  const mark = keptDiskMetadata({
-    pool: 'web',
-    poolUid: pool.metadata.uid,
-    number: 1,
-    disk: 'root',
-    volume: null,
-    revision: null,
-    template: null,
-    firmware: {},
-    keptBy: 'scale-in',
-    keptAt: '2026-01-01T00:00:00Z',
-  });
+  const mark = keptDiskMetadata(aKeptDisk({ poolUid: pool.metadata.uid }));
   const metadata = { namespace: SHOP, name: 'root-1', ...mark, labels: { ...mark.labels, ...labels } };
   const claim = world.server.create(PersistentVolumeClaims, { metadata });
   change(world, vm);

@@ -7,7 +7,8 @@ import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm } from '../../decisions/fixtures/fleets.ts';
+import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
+import { aKeptDisk } from '../../decisions/fixtures/kept-disks.ts';
 
 function fleetOf(
   pools: StoredPool[],
@@ -23,62 +24,7 @@ function fleetOf(
 }
 const vm = aVm('web-1');
 const fleet = fleetOf([aPool(), aPool({}, { name: 'db' })], [vm, aVm('lone', { owner: null })]);
-const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
-  namespace: 'shop',
-  name,
-  uid: `vmi-of-${name}`,
-  resourceVersion: '1',
-  vmUid: null,
-  createdAt: 0,
-  deleting: false,
-  deletingSince: null,
-  blockedBy: null,
-  phaseSince: null,
-  phase: 'Running',
-  ready: true,
-  readySince: 0,
-  scheduledAt: 0,
-  runningSince: 0,
-  endedAt: null,
-  probationMs: null,
-  revision: null,
-  startGeneration: null,
-  pause: null,
-  operations: [],
-  graceMs: 30_000,
-  migration: null,
-  migratedAt: null,
-  migratable: true,
-  whyNotMigratable: null,
-  node: 'node-1',
-  podNode: null,
-  podNodeCordoned: false,
-  toleratesCordons: false,
-  nodeDrained: false,
-  whyNoOtherNode: null,
-  wishedBy: null,
-  launcherOutdated: false,
-  nodeLost: false,
-  nodeSince: null,
-  machineType: null,
-  specMachineType: null,
-  cpu: { sockets: 1, maxSockets: 4, current: 1 },
-  memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
-  placement: '{}',
-  disks: [],
-  plugged: { interfaces: [], volumes: [] },
-  plugging: null,
-  pod: null,
-  podRevision: null,
-  podTerminating: false,
-  evictionStrategy: null,
-  evacuationNode: null,
-  evacuation: null,
-  standalone: null,
-  whyNotReady: null,
-  ...fields,
-});
-const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });
+const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi(vm, fields);
 const affected = (before: VmiView | undefined, after: VmiView | undefined) =>
   affectedPools({ kind: 'vmi', before, after }, fleet);
 
@@ -101,8 +47,8 @@ test('VMI fields that no decision reads affect no pool', () => {
 test('a VMI of no VM, of another VM of its name, or of a VM without a pool affects no pool', () => {
   expect(affected(undefined, vmi({ vmUid: null }))).toEqual([]);
   expect(affected(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
-  expect(affected(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
-  expect(affected(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
+  expect(affected(undefined, aVmi(aVm('web-2')))).toEqual([]);
+  expect(affected(undefined, aVmi(aVm('lone', { owner: null })))).toEqual([]);
 });
 
 test("a VMI that takes the place of an earlier VM's affects the pool once", () => {
@@ -112,7 +58,7 @@ test("a VMI that takes the place of an earlier VM's affects the pool once", () =
 
 test('a node that is lost, or is back, affects the pools of the VMIs on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
-  const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
+  const vmis = [vm, ...others].map((one) => aVmi(one));
   const [before, after] = [true, false].map((ready) => ({
     name: 'node-1',
     zone: null,
@@ -186,18 +132,7 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
   resourceVersion,
   deleting: false,
   isOfState: false,
-  kept: {
-    pool: 'web',
-    poolUid,
-    number: 3,
-    disk: 'data',
-    volume: null,
-    revision: null,
-    template: null,
-    firmware: {},
-    keptBy: 'scale-in',
-    keptAt: '2026-01-01T00:00:00Z',
-  },
+  kept: aKeptDisk({ poolUid, number: 3, disk: 'data' }),
 });
 
 test('a kept disk that is given to another pool of the name affects that pool, so that its status soon counts the disk', () => {

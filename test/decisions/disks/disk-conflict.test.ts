@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-conflict.ts';
 import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
 import { aPool } from '../fixtures/fleets.ts';
+import { aKeptDisk } from '../fixtures/kept-disks.ts';
 
 const heldBy = (found: Partial<HolderInput>, number: number | null = 2) =>
   whyDiskIsHeld({
@@ -19,18 +20,7 @@ const owned = (kind: string, name: string, uid = `uid-of-${name}`) => ({
 });
 const claimOfVolume = owned('DataVolume', 'root-2');
 const kept = (poolUid: string, number: number) => ({
-  metadata: keptDiskMetadata({
-    pool: 'web',
-    poolUid,
-    number,
-    disk: 'root',
-    volume: null,
-    revision: null,
-    template: null,
-    firmware: {},
-    keptBy: 'scale-in',
-    keptAt: '2026-01-01T00:00:00Z',
-  }),
+  metadata: keptDiskMetadata(aKeptDisk({ poolUid, number })),
 });
 
 test("a disk that is still to be made, or is the VM's own, is free", () => {

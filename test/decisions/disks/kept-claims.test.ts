@@ -10,6 +10,7 @@ import type { KeptClaim, KeptDisk } from '../../../decisions/template/kept-disk.
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
+import { aKeptDisk } from '../fixtures/kept-disks.ts';
 
 const disk = (storage: string, url = 'http://a'): DiskTemplate => ({
   metadata: { name: 'data' },
@@ -38,19 +39,7 @@ const aClaim = (
     resourceVersion: '1',
     deleting,
     isOfState,
-    kept: {
-      pool,
-      poolUid,
-      number,
-      disk: 'data',
-      volume: null,
-      revision: revisionOf(OLD),
-      template: disk('1Gi'),
-      firmware: {},
-      keptBy: 'scale-in',
-      keptAt: '2026-01-01T00:00:00Z',
-      ...kept,
-    },
+    kept: aKeptDisk({ pool, poolUid, number, disk: 'data', revision: revisionOf(OLD), template: disk('1Gi'), ...kept }),
   };
 };
 const OFFLINE = { proactive: { statePreservation: 'Offline' as const } };

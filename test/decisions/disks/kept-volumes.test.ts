@@ -7,6 +7,7 @@ import type { KeptDisk } from '../../../decisions/template/kept-disk.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool } from '../fixtures/fleets.ts';
+import { aKeptDisk } from '../fixtures/kept-disks.ts';
 
 const RESTORED = 'restore-6f1a2d0c-7d41-4d7e-9a3b-8c1f0e2d3b4a-disk-1';
 
@@ -42,19 +43,7 @@ describe('the next VM of the number', () => {
   const made = vmFromTemplate(pool, poolTemplate(pool.spec), 1);
   const kept = (disk: string, more: Partial<KeptDisk> = {}): [string, KeptDisk] => [
     disk,
-    {
-      pool: 'web',
-      poolUid: pool.metadata.uid,
-      number: 1,
-      disk,
-      volume: 'os',
-      revision: null,
-      template: template(disk),
-      firmware: {},
-      keptBy: 'scale-in',
-      keptAt: '2026-01-01T00:00:00Z',
-      ...more,
-    },
+    aKeptDisk({ poolUid: pool.metadata.uid, disk, volume: 'os', template: template(disk), ...more }),
   ];
   const disksOf = (vm: typeof made): unknown => [
     field(vm.spec, 'template', 'spec', 'volumes'),

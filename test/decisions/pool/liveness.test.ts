@@ -22,6 +22,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet, REVISION, vmiOf } from '../fixtures/fleets.ts';
+import { aKeptDisk } from '../fixtures/kept-disks.ts';
 import { aBatch, held, NEW } from '../fixtures/rollout-pools.ts';
 
 const disk = (storage: string): DiskTemplate => ({
@@ -52,16 +53,7 @@ const aKept: fc.Arbitrary<KeptClaim> = fc
     resourceVersion: '1',
     isOfState: false,
     deleting,
-    kept: {
-      pool: 'web',
-      poolUid: 'pool-uid',
-      number,
-      disk: 'data',
-      volume: null,
-      firmware: {},
-      keptAt: '2026-01-01T00:00:00Z',
-      ...more,
-    },
+    kept: aKeptDisk({ number, disk: 'data', ...more }),
   }));
 
 const aBackoff: fc.Arbitrary<Backoff> = fc

@@ -1,19 +1,15 @@
 import { expect, test } from 'vitest';
 import { KEPT_DISK, POOL_LABEL } from '../../../api/labels-and-annotations.ts';
-import { keptDiskMetadata, keptDiskOf, type KeptDisk } from '../../../decisions/template/kept-disk.ts';
+import { keptDiskMetadata, keptDiskOf } from '../../../decisions/template/kept-disk.ts';
+import { aKeptDisk } from '../fixtures/kept-disks.ts';
 
-const kept: KeptDisk = {
-  pool: 'web',
+const kept = aKeptDisk({
   poolUid: 'uid-1',
   number: 3,
   disk: 'data',
-  volume: null,
   revision: '0123456789',
   template: { metadata: { name: 'data-3' }, spec: { source: { blank: {} } } },
-  firmware: {},
-  keptBy: 'scale-in',
-  keptAt: '2026-01-01T00:00:00.000Z',
-};
+});
 
 test('a labelled claim says whose disk it is, and which', () => {
   const mark = keptDiskMetadata(kept);

@@ -9,6 +9,7 @@ import type { TransitionRecord } from '../../../decisions/views/annotations/tran
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { operationProgress } from '../../../workflows/lib/messages.ts';
+import { scopeOf } from '../../decisions/machine-types/snapshots.ts';
 import { specOf } from '../../decisions/machine-types/spec-of.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { TestOperation } from '../operations/operations.ts';
@@ -177,17 +178,8 @@ export class TestTransition {
     { scope = {}, ...options }: ChangeOptions,
     namespace: string,
   ): Promise<TestTransition> {
-    const everything: TransitionScope = {
-      glob: OLD_GLOB,
-      namespaces: null,
-      labelSelector: null,
-      names: [],
-      exclude: [],
-      only: null,
-      undoes: null,
-    };
     const transition: Transition = {
-      scope: { ...everything, ...scope },
+      scope: scopeOf({ glob: OLD_GLOB, ...scope }),
       to: null,
       restartNow: false,
       maxRestarts: 1,

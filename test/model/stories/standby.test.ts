@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
+import { scopeOf } from '../../decisions/machine-types/snapshots.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 import { begun, play } from './story.ts';
@@ -24,15 +25,7 @@ test('a VM that leaves its pool while it is paused as standby resumes, and a mac
     expect(await world.until(() => !isStandby(world, 'web-3'), MINUTE_MS)).toBe(true);
     await world.people.changePool('web', { standby: { replicas: 0, state: 'Paused' } });
     world.people.startTransition({
-      scope: {
-        glob: '*rhel8*',
-        namespaces: null,
-        labelSelector: null,
-        names: [],
-        exclude: [],
-        only: null,
-        undoes: null,
-      },
+      scope: scopeOf({ glob: '*rhel8*' }),
       to: 'pc-q35-rhel9.4.0',
       restartNow: true,
       maxRestarts: 1,

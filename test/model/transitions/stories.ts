@@ -1,6 +1,7 @@
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { Transition, TransitionProgress, TransitionScope } from '../../../decisions/machine-types/transition.ts';
+import { scopeOf } from '../../decisions/machine-types/snapshots.ts';
 import { isReady } from '../facts.ts';
 import { steer } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
@@ -28,15 +29,7 @@ export interface Story {
   options?: Partial<WorldOptions>;
 }
 
-const SCOPE: TransitionScope = {
-  glob: '*rhel8*',
-  namespaces: null,
-  labelSelector: null,
-  names: [],
-  exclude: [],
-  only: null,
-  undoes: null,
-};
+const SCOPE = scopeOf({ glob: '*rhel8*' });
 
 /** Begins the transition with this number, perhaps to undo another run. Returns its workflow's id. */
 function begin(

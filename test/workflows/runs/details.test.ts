@@ -2,30 +2,12 @@ import { expect, test } from 'vitest';
 import { type TransitionProgress, transitionOutline } from '../../../decisions/machine-types/transition.ts';
 import { powerOutline, type PowerProgress } from '../../../decisions/power/progress.ts';
 import { runDetails } from '../../../workflows/runs/details.ts';
+import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 const progress: TransitionProgress = {
   action: 'MachineType',
   phase: 'Changing',
-  transition: {
-    scope: {
-      glob: '*rhel8.*',
-      namespaces: null,
-      labelSelector: null,
-      names: [],
-      exclude: [],
-      only: null,
-      undoes: null,
-    },
-    to: null,
-    restartNow: true,
-    maxRestarts: '5%',
-    maxFailures: 0,
-    deadlineMs: 600_000,
-    windows: [],
-    force: false,
-    requestedBy: 'ada',
-    reason: 'rhel8 goes',
-  },
+  transition: aTransition({ maxRestarts: '5%', requestedBy: 'ada', reason: 'rhel8 goes' }),
   results: [
     {
       from: 'pc-q35-rhel8.6.0',

@@ -1,6 +1,7 @@
 import '../../world/real-code.ts';
 import { test } from 'vitest';
 import type { VirtualMachine } from '../../../../decisions/from-object/vm.ts';
+import { scopeOf } from '../../../decisions/machine-types/snapshots.ts';
 import type { World } from '../../world/world.ts';
 import { play } from '../story.ts';
 
@@ -16,15 +17,7 @@ test('a transition changes VMs that were made right before it, however late a wo
     async (world) => {
       await world.people.createVm('lone-1', { machineType: OLD, runStrategy: 'Halted' });
       const { run } = world.people.startTransition({
-        scope: {
-          glob: '*rhel8*',
-          namespaces: null,
-          labelSelector: null,
-          names: [],
-          exclude: [],
-          only: null,
-          undoes: null,
-        },
+        scope: scopeOf({ glob: '*rhel8*' }),
         to: NEW,
         restartNow: false,
         maxRestarts: 1,

@@ -81,46 +81,6 @@ test('each VMI that came since is a restart, and carries the revision that it wa
   expect(log.restartsOf('b')).toEqual([]);
 });
 
-test("the outcome of a VM's machine type is reported once for each change, whatever else changes", () => {
-  const marked = { type: 'new', mark: 'id', record: '{}' };
-  const changed = [
-    ofVm(20, 'a', vm({ machine: marked })),
-    ofVm(22, 'a', vm({ machine: marked, ready: false })),
-    ofVm(24, 'a', vm({ machine: { ...marked, mark: null } })),
-  ];
-  expect(
-    logOf([...restart, ...changed], 9)
-      .machines()
-      .get('a'),
-  ).toEqual([machine, marked, { ...marked, mark: null }]);
-  expect(
-    logOf([...restart, ...changed], 20)
-      .machines()
-      .get('a'),
-  ).toEqual([marked, { ...marked, mark: null }]);
-});
-
-test('the history of a VM tells its changes in order', () => {
-  expect(
-    logOf([...restart, ofVm(18, 'a', vm({ deleting: true })), ofVm(19, 'a', null)])
-      .history('a')
-      .map(({ what }) => what),
-  ).toEqual([
-    'VM vm there with revision r1',
-    'VM ready',
-    'VMI g1 there with revision r1',
-    'VMI ready',
-    'VMI going',
-    'VM not ready',
-    'VMI gone',
-    'VMI g2 there with revision r2',
-    'VMI ready',
-    'VM ready',
-    'VM going',
-    'VM gone',
-  ]);
-});
-
 test.each([
   ['Halted', vm({ strategy: 'Halted', ready: false }), null, 0],
   ['Manual, off', vm({ strategy: 'Manual', ready: false }), null, 0],

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -12,7 +11,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveTestServer } from './test-server.ts';
 
@@ -79,23 +77,6 @@ test('the server is fetched with Maven once, also for two callers at the same ti
   ]);
 });
 
-test('the server starts with its archive, from wherever it is called', async () => {
-  tools();
-  await promisify(execFile)(await resolve(), ['4711'], { cwd: '/', env: { PATH: bin } });
-  expect(calls().at(-1)).toMatch(
-    /^java .*-XX:SharedArchiveFile=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer 4711$/,
-  );
-});
-
-test('an existing server needs no Maven', async () => {
-  tools();
-  const made = await resolve();
-  rmSync(join(bin, 'mvn'));
-  rmSync(join(bin, 'javac'));
-  rmSync(join(bin, 'jar'));
-  expect(await resolve()).toBe(made);
-});
-
 test('a machine without Java and Maven gets one sentence about what to do', async () => {
   await expect(resolve()).rejects.toThrow(
     /^temporal-test-server [\d.]+ needs Java and Maven, and there is no java, javac, jar, mvn on PATH: install a JDK of version 17 or newer and Maven, or give a server with DROVER_TEMPORAL_TEST_SERVER$/,
@@ -112,9 +93,4 @@ test.each([
   tools({ mvn: `echo '${words}\n[ERROR] \n[ERROR] Re-run Maven with -X'; exit 1` });
   await expect(resolve()).rejects.toThrow(told);
   expect(readdirSync(join(cache, 'tools'))).toEqual([]);
-});
-
-test('a Java that is too old is reported in words', async () => {
-  tools({ javac: 'echo "error: release version 17 not supported" >&2; exit 2' });
-  await expect(resolve()).rejects.toThrow(/this Java is too old: install a JDK of version 17/);
 });

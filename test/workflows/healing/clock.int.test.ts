@@ -136,24 +136,6 @@ test("a delay outlives the pool's run that it began in", async () => {
   expect(pool.cluster.times('create')).toHaveLength(1);
 });
 
-test('a cycle soon after another continues where that was, and one after a quiet time starts again', async () => {
-  const pool = await aSickPool({ ...BACKOFF, max: '10m' });
-  for (const [index, attempt] of [1, 2, 1].entries()) {
-    await pool.breakDown('web-4', false);
-    await soon(() =>
-      expect(healing(pool)?.cycles).toMatchObject([
-        { phase: 'Waiting', attempt, nextAt: expect.any(String) as string },
-      ]),
-    );
-    await server().pass('1m');
-    await soon(() =>
-      expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: attempt }] }),
-    );
-    expect(pool.cluster.times('create')).toHaveLength(index + 1);
-    await server().pass(attempt === 1 ? '30m' : '61m');
-  }
-});
-
 test.each(['120h', '999999999h999999999h999999999h'])('a user ends a delay of %s', async (initial) => {
   const pool = await aSickPool({ ...BACKOFF, initial, max: initial });
   await pool.breakDown('web-4', false);

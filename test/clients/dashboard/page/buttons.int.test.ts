@@ -6,7 +6,6 @@ import { userOf } from '../../../../clients/session/requester.ts';
 import type { VirtualMachine } from '../../../../simulator/objects/kubevirt.ts';
 import { aFleet, namesUpTo, until } from '../../../integration/fleet.ts';
 import { withFastStarts, HealedPool } from '../../../integration/healing/healings.ts';
-import { NEW, OLD, TypedVms } from '../../../integration/machine-types/machine-types.ts';
 import { aSecondLater, TestOperation } from '../../../integration/operations/operations.ts';
 import { HeldVmis } from '../../../integration/power/held-vmis.ts';
 import { each, TestVms } from '../../../integration/power/vms.ts';
@@ -248,20 +247,5 @@ describe('of an operation in progress, Pause, Resume and Abort', () => {
     await vms.watch.caughtUp();
     expect(vms.watch.log.mostUnavailable()).toBe(1);
     expect(await vms.restarts()).toEqual({ ...each(VMS, 0), ...each(done, 1) });
-  });
-
-  test('stop and continue a change of machine types that restarts VMs, one at a time', async () => {
-    const vms = await TypedVms.of(fleet(), each(VMS, {}));
-    const vmis = await HeldVmis.of(fleet(), vms.namespace);
-    const page = await opened(vms.namespace);
-    const { operation } = await vms.change({ restartNow: true, maxRestarts: 1 });
-    const changed = async (): Promise<string[]> => {
-      const types = await Promise.all(VMS.map(async (name) => [name, (await vms.vmi(name))?.status?.machine?.type]));
-      return types.flatMap(([name, type]) => (type === NEW ? [name!] : []));
-    };
-    const done = await steered(page, operation, vmis, changed);
-    await vms.ready(VMS);
-    const types = await Promise.all(VMS.map(async (name) => (await vms.vmi(name))?.status?.machine?.type));
-    expect(types).toEqual(VMS.map((name) => (done.includes(name) ? NEW : OLD)));
   });
 });

@@ -9,7 +9,6 @@ import { operationIdOf } from '../../../workflows/lib/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, neverReady, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
-import { testOneOf } from '../../soak.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -233,55 +232,33 @@ describe('a whole update', () => {
   });
 });
 
-describe('VMs of two namespaces, some with a label', () => {
-  let here: TypedVms;
-  let there: TypedVms;
-  const NAMES = ['web', 'web-off', 'db', 'db-off'];
+test('VMs are selected by all flags together, changed, and restarted', async () => {
+  const names = ['web', 'web-off', 'db', 'db-off'];
+  const labels = { tier: 'web' };
+  const off = { runStrategy: 'Halted' };
+  const shapes = { web: { labels }, 'web-off': { labels, ...off }, db: {}, 'db-off': off };
+  const [here, there] = await Promise.all([TypedVms.of(fleet(), shapes), TypedVms.of(fleet(), shapes)]);
   const typesIn = (typedVms: TypedVms): Promise<(string | undefined)[]> =>
-    Promise.all(NAMES.map((name) => typedVms.type(name)));
-  const marksIn = (typedVms: TypedVms): Promise<(string | undefined)[]> =>
-    Promise.all(NAMES.map((name) => typedVms.mark(name)));
-  /** Different from the labels of all other tests, as this test selects in all namespaces. */
-  const labels = { tier: 'web-in-two-namespaces' };
-  const selector = `tier=${labels.tier}`;
-  const glob = ['--which-matches-glob', OLD_GLOB];
-  beforeAll(async () => {
-    const off = { runStrategy: 'Halted' };
-    const shapes = { web: { labels }, 'web-off': { labels, ...off }, db: {}, 'db-off': off };
-    [here, there] = await Promise.all([TypedVms.of(fleet(), shapes), TypedVms.of(fleet(), shapes)]);
-  });
-
-  test('are selected by all flags together, changed, and restarted', async () => {
-    const [before, others] = [await here.vmis(), await there.vmis()];
-    const flags = ['--namespace', here.namespace, '--label-selector', selector, '--restart-now'];
-    const done = await machineTypes('update', ...glob, ...flags);
-    idIn(done);
-    expect(done).toMatchObject({ code: 0, stdout: matching(/\n2 of 2 VMs done: 2 changed, 1 restarted by drover\n$/) });
-    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
-    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
-    const after = await here.vmis();
-    expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['web']);
-    expect((await here.vmi('web'))?.status?.machine?.type).toBe(NEW);
-    expect([await typesIn(there), await there.vmis()]).toEqual([[OLD, OLD, OLD, OLD], others]);
-  });
-
-  testOneOf({
-    '--label-selector selects in all namespaces, and only running VMs are labelled': async () => {
-      needs('a worker that writes in all namespaces');
-      const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
-      expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
-      expect(await marksIn(there)).toEqual([await uidOf(id), undefined, undefined, undefined]);
-      expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
-      expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
-    },
-    '--namespace leaves the VMs of the other one as they are, and only running VMs are labelled': async () => {
-      const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
-      expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
-      expect((await marksIn(there)).slice(2)).toEqual([await uidOf(id), undefined]);
-      expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
-      expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
-    },
-  });
+    Promise.all(names.map((name) => typedVms.type(name)));
+  const [before, others] = [await here.vmis(), await there.vmis()];
+  const flags = [
+    '--which-matches-glob',
+    OLD_GLOB,
+    '-n',
+    here.namespace,
+    '--label-selector',
+    'tier=web',
+    '--restart-now',
+  ];
+  const done = await machineTypes('update', ...flags);
+  idIn(done);
+  expect(done).toMatchObject({ code: 0, stdout: matching(/\n2 of 2 VMs done: 2 changed, 1 restarted by drover\n$/) });
+  expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+  for (const name of names) expect(await here.mark(name)).toBeUndefined();
+  const after = await here.vmis();
+  expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['web']);
+  expect((await here.vmi('web'))?.status?.machine?.type).toBe(NEW);
+  expect([await typesIn(there), await there.vmis()]).toEqual([[OLD, OLD, OLD, OLD], others]);
 });
 
 test('a command without --restart-now follows until all VMs are changed, and the change continues until their owners have restarted them', async () => {

@@ -4,7 +4,7 @@ import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { userOf } from '../../../clients/session/requester.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
-import { sample, testOneOf } from '../../soak.ts';
+import { sample } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { revisionIn } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -99,66 +99,21 @@ test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
   },
 );
 
-testOneOf({
-  "a pool's workflow that a user ends is started again, takes its cycles up, and keeps their delays": async () => {
-    const pool = await waiting(1);
-    const lives = await pool.lives();
-    await pool.pool.workflow.terminate('by a person');
-    await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
-      spec: { revisionHistoryLimit: 9 },
-    });
-    await pool.pool.until({});
-    await sleep(1_500);
-    expect(lives.of('vm', 'web-1').length).toBe(0);
-    expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
-    await pool.pool.heal({ action: 'now', vms: ['web-1'] });
-    await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
-    expect(lives.of('vm', 'web-1').length).toBe(1);
-  },
-  "a pool's workflow that was away while an attempt ended continues when it is back": async () => {
-    const pool = await waiting(1, { autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } } });
-    await pool.pool.workflow.terminate('by a person');
-    expect(await pool.attempt(1).result()).toMatchObject({ end: 'Removed' });
-    await startAgain(pool);
-    await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
-    await pool.pool.until({ readyReplicas: 3 });
-  },
-  "a pool's workflow that knows nothing of a cycle, which its status has lost as well, ends its attempt before it begins another":
-    async () => {
-      const pool = await waiting(1);
-      const { namespace } = pool.pool;
-      await pool.pool.patch({
-        template: withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } }),
-        updateStrategy: { unmanaged: {} },
-      });
-      await pool.pool.until({});
-      const [{ startedAt } = {}] = (await pool.healing()).cycles;
-      const { runId } = await pool.attempt(1).describe();
-      await pool.pool.workflow.terminate('by a person');
-      await fleet().kube.patch(
-        VirtualMachinePools,
-        { namespace, name: 'web' },
-        'merge',
-        { status: { healing: { cycles: [] } } },
-        { subresource: 'status' },
-      );
-      await startAgain(pool);
-      await until(async () => {
-        const { cycles } = await pool.healing();
-        expect(cycles).toMatchObject([{ vm: 'web-1', attempt: 1, phase: 'Waiting' }]);
-        expect(cycles[0]!.startedAt).not.toBe(startedAt);
-      });
-      const { workflow } = fleet().temporal.client;
-      const first = await workflow.getHandle(pool.attempt(1).workflowId, runId).describe();
-      expect(first.status.name).toBe('CANCELLED');
-    },
-});
-
-/** Has the watch start the workflow of the pool again. */
-const startAgain = (pool: HealedPool): Promise<unknown> =>
-  fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
+test("a pool's workflow that a user ends is started again, takes its cycles up, and keeps their delays", async () => {
+  const pool = await waiting(1);
+  const lives = await pool.lives();
+  await pool.pool.workflow.terminate('by a person');
+  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
     spec: { revisionHistoryLimit: 9 },
   });
+  await pool.pool.until({});
+  await sleep(1_500);
+  expect(lives.of('vm', 'web-1').length).toBe(0);
+  expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
+  await pool.pool.heal({ action: 'now', vms: ['web-1'] });
+  await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
+  expect(lives.of('vm', 'web-1').length).toBe(1);
+});
 
 test.each(sample(['Removing', 'Waiting'] as const))(
   'an attempt that a user terminates while its cycle is %s is begun again: the VM comes back once, and runs well',

@@ -7,7 +7,6 @@ import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/
 import { testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { untilContinuedAsNew } from '../long-history.ts';
-import { HeldVmis } from '../power/held-vmis.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD } from './machine-types.ts';
 
@@ -199,34 +198,6 @@ test('a change of a transition is undone, except where a user has changed it sin
   expect(await typedVms.type('runs')).toBe(OLD);
   expect((await typedVms.vmi('runs'))?.status?.machine?.type).toBe(OLD);
   expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
-});
-
-testOneOf({
-  'pause lets no further VM be changed or restarted, resume continues, and abort ends the transition and clears its labels':
-    async () => {
-      const names = namesUpTo('vm', 4);
-      const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
-      const vmis = await HeldVmis.of(fleet(), typedVms.namespace);
-      const transition = await typedVms.change({ restartNow: true });
-      const first = await vmis.next();
-      await transition.set({ paused: true });
-      const paused = { phase: 'Paused', paused: { reason: 'spec.paused is true' } };
-      await transition.until({ ...paused, inProgress: [typedVms.key(first)] });
-      await vmis.letGo(first);
-      await transition.until({ ...paused, inProgress: [], restarted: 1 });
-      await typedVms.add('late', { runStrategy: 'Halted' });
-      await transition.until({ counts: { toPatch: 1 } });
-      expect(await typedVms.type('late')).toBe(OLD);
-      await transition.set({ paused: false });
-      await vmis.next();
-      await transition.set({ aborted: true });
-      const aborted = { reason: 'spec.aborted is true' };
-      await transition.until({ aborted });
-      await vmis.letGo();
-      const result = await transition.result();
-      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [], restarted: 2 });
-      for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-    },
 });
 
 // The last test: it ends the worker of the others.

@@ -66,28 +66,6 @@ describe('a running worker with', () => {
     });
 
     testOneOf({
-      'continues with its rollout in progress, and restarts no VM twice': async () => {
-        const pool = await aPool({ template: slow(1) });
-        const watch = await pool.watched();
-        const next = await pool.change(slow(2));
-        await pool.waitUntilUpdating();
-        // Only the VMs of the rollout itself change.
-        await terminate(pool, () => Promise.resolve());
-        await expectOneRestartEach(pool, watch, next);
-      },
-      "the pool's workflow continues in a new run in the middle of a batch, and hears of its end": async () => {
-        const pool = await aPool({ template: slow(1) });
-        const watch = await pool.watched();
-        const before = await runOf(pool);
-        const next = await pool.change(slow(2));
-        await pool.waitUntilUpdating();
-        // Temporal suggests continue-as-new after 4 MiB of history.
-        for (let n = 0; n < 5; n++) await pool.workflow.signal('resume', { by: 'x'.repeat(1_000_000) });
-        await until(async () => expect(await runOf(pool)).not.toBe(before));
-        await expectOneRestartEach(pool, watch, next);
-        expect((await pool.status()).rollout).toMatchObject({ batches: 1, lastBatch: 1 });
-        expect((await pool.progress()).updating).toEqual([]);
-      },
       'VMs of a batch whose workflow is ended from outside are taken up again, and restarted once': async () => {
         const pool = await aPool({ template: slow(1) });
         const watch = await pool.watched();

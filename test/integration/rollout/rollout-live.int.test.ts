@@ -1,9 +1,8 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   DataVolumes,
-  KubeVirts,
   PersistentVolumeClaims,
   StorageClasses,
   VirtualMachineInstanceMigrations,
@@ -28,26 +27,10 @@ const atMost = (disruption: 'None' | 'Live' | 'Restart' | 'Replace'): Partial<Po
   updateStrategy: { proactive: { disruption } },
 });
 
-/** Sets how the cluster's KubeVirt applies changes to running VMIs, until the test ends. */
-async function clusterStrategy(vmRolloutStrategy: 'Stage' | 'LiveUpdate'): Promise<void> {
-  const key = { namespace: 'kubevirt', name: 'kubevirt' };
-  const set = (value: string | null): Promise<unknown> =>
-    fleet().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: value } } });
-  await set(vmRolloutStrategy);
-  onTestFinished(async () => void (await set(null)));
-}
-
 /** Returns the different acts of all batches, sorted. */
 async function acts(pool: TestPool): Promise<string[]> {
   const batches = await pool.batches();
   return [...new Set(batches.flatMap(({ vms }) => vms.map(({ act }) => act)))].sort();
-}
-
-/** Asserts that every VMI has been replaced. */
-async function expectRestarted(pool: TestPool, before: Record<string, string>): Promise<void> {
-  const after = await pool.vmiUids();
-  expect(Object.keys(after)).toEqual(Object.keys(before));
-  for (const [name, uid] of Object.entries(before)) expect(after[name]).not.toBe(uid);
 }
 
 describe('a live update', () => {
@@ -131,55 +114,6 @@ test('pods that lack a label are made again by migrations, one VM at a time, and
   expect(second!.from).toBeGreaterThanOrEqual(first!.to);
   expect((await pool.status()).outdatedPodReplicas ?? 0).toBe(0);
   await until(async () => expect(await acts(pool)).toEqual(['migrate', 'write']));
-});
-
-describe('a VMI without room for a change', () => {
-  const tooMuch = templateOf({ ...small, sockets: 5 });
-
-  testOneOf({
-    'takes a restart': async () => {
-      const pool = await aPool();
-      const before = await pool.vmiUids();
-      const watch = await pool.watched();
-      await pool.untilComplete(await pool.change(tooMuch));
-      await expectRestarted(pool, before);
-      await watch.caughtUp();
-      expect(watch.log.mostUnavailable()).toBe(1);
-      expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
-    },
-    'takes a restart too if only KubeVirt knows that': async () => {
-      needs('live updates');
-      const pool = await aPool();
-      const before = await pool.vmiUids();
-      await pool.untilComplete(await pool.change(unaligned));
-      await expectRestarted(pool, before);
-      await until(async () => expect(await acts(pool)).toEqual(['live', 'restart']));
-      expect((await pool.status()).rollout!.failures).toEqual([]);
-    },
-  });
-
-  // Unaligned memory: drover has no rule about it, and KubeVirt refuses it only when asked.
-  const unaligned = templateOf({ ...small, memory: '1025Mi' });
-});
-
-describe('the strategy', () => {
-  testOneOf({
-    'Stage in the cluster makes every change of the VMI a restart': async () => {
-      await clusterStrategy('Stage');
-      const pool = await aPool();
-      const before = await pool.vmiUids();
-      await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
-      await expectRestarted(pool, before);
-      await until(async () => expect(await acts(pool)).toEqual(['restart']));
-    },
-    'LiveUpdate in the pool takes a restart for what KubeVirt refuses in a cluster that stages': async () => {
-      await clusterStrategy('Stage');
-      const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
-      const before = await pool.vmiUids();
-      await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
-      await expectRestarted(pool, before);
-    },
-  });
 });
 
 const disk = (

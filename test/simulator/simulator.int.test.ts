@@ -1,17 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../api/objects.ts';
-import {
-  CoreEvents,
-  Namespaces,
-  Nodes,
-  Pods,
-  VirtualMachineInstanceMigrations,
-  VirtualMachineInstances,
-  VirtualMachines,
-} from '../../api/resources.ts';
+import { CoreEvents, Namespaces, Nodes, Pods, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { conditionOf } from '../../simulator/objects/conditions.ts';
 import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
-import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
 import { isSoak, soak } from '../soak.ts';
 import { KUBEVIRT_CRDS } from '../stacks/stack-pool.ts';
 import { eventually, SimulatedCluster } from './simulated-cluster.ts';
@@ -92,21 +83,6 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     expect((await cluster.vmi('stays')).metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test.each([
-    ['never-starts', { 'sim.drover.dev/fail-starts': 'always' }, 'Always', 'CrashLoopBackOff'],
-    ['has-no-node', { 'sim.drover.dev/unschedulable': 'true' }, 'Always', 'ErrorUnschedulable'],
-    ['has-no-image', { 'sim.drover.dev/image-pull-fails': 'true' }, 'Always', 'ImagePullBackOff'],
-    ['has-ended', { 'sim.drover.dev/run-time': '0s' }, 'Once', 'Stopped'],
-    ['boots', { 'sim.drover.dev/boot-time': '1h' }, 'Always', 'Starting'],
-    ['is-halted', {}, 'Halted', 'Stopped'],
-  ] as const)('lets a VM go that %s', async (name, annotations, runStrategy, printableStatus) => {
-    await cluster.createMachine(name, { annotations, spec: { runStrategy } });
-    await cluster.shows(name, printableStatus);
-    await cluster.delete(VirtualMachines, name);
-    await cluster.gone(VirtualMachines, name);
-    await cluster.gone(VirtualMachineInstances, name);
-  });
-
   test('starts, stops and restarts as requested, and refuses as KubeVirt does', async () => {
     const { vmi } = await cluster.running('power');
     expect(await cluster.call('virtualmachines/power/start')).toMatch(/^409 Conflict: .*VM is already running/);
@@ -122,36 +98,6 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     expect(await cluster.call('virtualmachines/power/start')).toBe('ok');
     expect((await cluster.shows('power', 'Running')).spec.runStrategy).toBe('Always');
     expect(await cluster.call('virtualmachines/nobody/restart')).toMatch(/^404 NotFound: .*"nobody" not found/);
-  });
-
-  test('starts a VM again whose VMI was deleted, if it always runs', async () => {
-    const { vmi } = await cluster.running('again');
-    await cluster.delete(VirtualMachineInstances, 'again');
-    await eventually(async () => expect((await cluster.vmi('again')).metadata.uid).not.toBe(vmi.metadata.uid));
-  });
-
-  test('pauses and migrates a VMI', async () => {
-    const { vmi } = await cluster.running('moves', { annotations: { 'sim.drover.dev/migration-time': '1h' } });
-    expect(await cluster.call('virtualmachineinstances/moves/pause')).toBe('ok');
-    await cluster.shows('moves', 'Paused');
-    expect(await cluster.call('virtualmachineinstances/moves/pause')).toMatch(/^409 Conflict: .*already paused/);
-    expect(await cluster.call('virtualmachineinstances/moves/unpause')).toBe('ok');
-    await cluster.shows('moves', 'Running');
-    expect(await cluster.call('virtualmachines/moves/migrate')).toBe('ok');
-    await cluster.shows('moves', 'Migrating');
-    expect(await cluster.call('virtualmachines/moves/migrate')).toMatch(/in-flight migration detected/);
-    const another = { metadata: { namespace: 'default', name: 'another' }, spec: { vmiName: 'moves' } };
-    await expect(cluster.kube.create(VirtualMachineInstanceMigrations, another)).rejects.toThrow(
-      /^admission webhook ".*" denied the request: in-flight migration detected/,
-    );
-    await cluster.patch(VirtualMachineInstances, 'moves', {
-      metadata: { annotations: { 'sim.drover.dev/migration-time': '0s' } },
-    });
-    await cluster.shows('moves', 'Running');
-    const moved = await cluster.vmi('moves');
-    expect(moved.metadata.uid).toBe(vmi.metadata.uid);
-    expect(moved.status?.nodeName).not.toBe(vmi.status?.nodeName);
-    expect(moved.status?.migrationState).toMatchObject({ completed: true, sourceNode: vmi.status?.nodeName });
   });
 
   test('fails as many starts as it is asked to, counts them as KubeVirt does, and then succeeds for good', async () => {
@@ -180,106 +126,10 @@ describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } });
   });
 
-  test('leaves a VM unschedulable, or not ready, on request, until the request ends', async () => {
-    await cluster.createMachine('nowhere', { annotations: { 'sim.drover.dev/unschedulable': 'true' } });
-    await cluster.shows('nowhere', 'ErrorUnschedulable');
-    await cluster.patch(VirtualMachineInstances, 'nowhere', {
-      metadata: { annotations: { 'sim.drover.dev/unschedulable': null } },
-    });
-    await cluster.shows('nowhere', 'Running');
-    const { vm } = await cluster.running('sick', { annotations: { 'sim.drover.dev/never-ready': 'true' } });
-    expect(vm.status?.ready).toBeUndefined();
-    await cluster.patch(VirtualMachineInstances, 'sick', {
-      metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
-    });
-    await eventually(async () => expect((await cluster.vm('sick')).status?.ready).toBe(true));
-  });
-
-  test('ends a VMI by itself; the run strategy decides what follows', async () => {
-    const crash = { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' };
-    const { vmi } = await cluster.running('crashes');
-    await cluster.patch(VirtualMachineInstances, 'crashes', { metadata: { annotations: crash } });
-    await eventually(async () => expect((await cluster.vmi('crashes')).metadata.uid).not.toBe(vmi.metadata.uid));
-    await cluster.createMachine('once', {
-      spec: { runStrategy: 'Once' },
-      annotations: { 'sim.drover.dev/run-time': '0s' },
-    });
-    expect((await cluster.shows('once', 'Stopped')).status?.created).toBe(true);
-    expect((await cluster.vmi('once')).status?.phase).toBe('Succeeded');
-    await cluster.createMachine('reruns', { spec: { runStrategy: 'RerunOnFailure' } });
-    await cluster.shows('reruns', 'Running');
-    const { uid } = (await cluster.vmi('reruns')).metadata;
-    await cluster.patch(VirtualMachineInstances, 'reruns', { metadata: { annotations: crash } });
-    await eventually(async () => expect((await cluster.vmi('reruns')).metadata.uid).not.toBe(uid));
-  });
-
-  test('reports when a change waits for a restart, and makes it live if possible', async () => {
-    const { vmi } = await cluster.running('changes');
-    await cluster.changeVmi('changes', { domain: { cpu: { sockets: 2 }, memory: { guest: '4Gi' } } });
-    await eventually(async () =>
-      expect((await cluster.vmi('changes')).status).toMatchObject({
-        currentCPUTopology: { sockets: 2 },
-        memory: { guestCurrent: '4Gi' },
-      }),
-    );
-    expect(conditionOf(await cluster.vm('changes'), 'RestartRequired')).toBeUndefined();
-    const required = async () => conditionOf(await cluster.vm('changes'), 'RestartRequired');
-    await cluster.changeVmi('changes', { hostname: 'other' });
-    await eventually(async () => expect(await required()).toMatchObject({ status: 'True', message: NOT_LIVE }));
-    await cluster.changeVmi('changes', { hostname: null });
-    await eventually(async () => expect(await required()).toBeUndefined());
-    await cluster.changeVmi('changes', { domain: { machine: { type: 'pc-q35-rhel9.4.0' } } });
-    await eventually(async () => expect(await required()).toMatchObject({ status: 'True' }));
-    expect((await cluster.vmi('changes')).metadata.uid).toBe(vmi.metadata.uid);
-    expect(await cluster.call('virtualmachines/changes/restart')).toBe('ok');
-    await eventually(async () => expect((await cluster.vmi('changes')).status?.machine?.type).toBe('pc-q35-rhel9.4.0'));
-    await eventually(async () => expect(await required()).toBeUndefined());
-  });
-
-  test('makes nothing live if the cluster says Stage', async () => {
-    const required = async (name: string) => conditionOf(await cluster.vm(name), 'RestartRequired');
-    const select = (name: string) => cluster.changeVmi(name, { nodeSelector: { 'kubernetes.io/os': 'linux' } });
-    await cluster.running('probe');
-    await cluster.configure({ spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
-    // The simulator still applies changes live until it has observed the strategy; the probe waits for that.
-    await select('probe');
-    await eventually(async () => expect(await required('probe')).toMatchObject({ message: NOT_LIVE }));
-    await select('runs');
-    await eventually(async () => expect(await required('runs')).toMatchObject({ message: NOT_LIVE }));
-    expect((await cluster.vmi('runs')).spec.nodeSelector).toBeUndefined();
-    await cluster.configure({ spec: { configuration: { vmRolloutStrategy: null } } });
-    await eventually(async () =>
-      expect((await cluster.vmi('runs')).spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' }),
-    );
-  });
-
   test('spreads VMIs that come up at the same time over all nodes', async () => {
     const names = ['spread-1', 'spread-2', 'spread-3', 'spread-4', 'spread-5', 'spread-6'];
     const started = await Promise.all(names.map((name) => cluster.running(name)));
     expect(new Set(started.map(({ vmi }) => vmi.status?.nodeName)).size).toBe(3);
-  });
-
-  test('loses a node, and what ran there, until it is back', async () => {
-    const { vmi } = await cluster.running('lost');
-    const name = vmi.status!.nodeName!;
-    const mark = (lost: string | null) =>
-      cluster.kube.patch(Nodes, { name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost } } });
-    await mark('true');
-    await eventually(async () =>
-      expect(conditionOf(await cluster.vmi('lost'), 'Ready')).toMatchObject({ status: 'False', reason: '' }),
-    );
-    // Reported earlier, as Kubernetes does.
-    expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
-      conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
-    });
-    await eventually(async () => expect((await cluster.vm('lost')).status?.ready).toBeUndefined());
-    await cluster.delete(VirtualMachineInstances, 'lost');
-    const { vmi: elsewhere } = await cluster.running('elsewhere');
-    expect(elsewhere.status?.nodeName).not.toBe(name);
-    expect((await cluster.vmi('lost')).metadata.uid).toBe(vmi.metadata.uid);
-    await mark(null);
-    await eventually(async () => expect((await cluster.vmi('lost')).metadata.uid).not.toBe(vmi.metadata.uid));
-    await cluster.shows('lost', 'Running');
   });
 
   test('fills in a machine type at once, as a dry run shows, and lets no other client write its own fields', async () => {

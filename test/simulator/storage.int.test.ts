@@ -3,14 +3,12 @@ import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
-  Secrets,
   Services,
   VirtualMachineInstances,
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
 import { conditionOf } from '../../simulator/objects/conditions.ts';
-import { BACKOFF_ANNOTATION } from '../../simulator/vm/start-failure.ts';
 import { eventually, SimulatedCluster, type Wanted } from './simulated-cluster.ts';
 
 const ReplicaSets: Resource = {
@@ -90,25 +88,6 @@ test('a disk without an owner is adopted by the VM whose template names it', asy
   expect(controllerOf(adopted)?.uid).toBe(vm.metadata.uid);
 });
 
-test('a disk that fails shows in its VM', async () => {
-  await cluster.createMachine('broken', withDisk('broken-root', { 'sim.drover.dev/provision-fails': 'true' }));
-  await cluster.shows('broken', 'DataVolumeError');
-});
-
-test('a VMI on a corrupt disk fails to start, and one on a fresh disk does not', async () => {
-  await cluster.configure({ metadata: { annotations: { [BACKOFF_ANNOTATION]: '0.01' } } });
-  await cluster.running('corrupt', withDisk('corrupt-root'));
-  await cluster.patch(DataVolumes, 'corrupt-root', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
-  await cluster.shows('corrupt', 'Running');
-  await cluster.delete(VirtualMachineInstances, 'corrupt');
-  await eventually(async () =>
-    expect((await cluster.vm('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1),
-  );
-  await cluster.delete(VirtualMachines, 'corrupt', 'Foreground');
-  await cluster.gone(VirtualMachines, 'corrupt');
-  await cluster.running('corrupt', withDisk('corrupt-root'));
-});
-
 test('a VM waits for a missing claim', async () => {
   await cluster.createMachine('waits', {
     vmi: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] },
@@ -125,16 +104,6 @@ test('a VM waits for a missing claim', async () => {
   await cluster.gone(PersistentVolumeClaims, 'later');
 });
 
-test('a VM waits for a missing Secret', async () => {
-  await cluster.createMachine('mounts', {
-    vmi: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] },
-  });
-  await eventually(async () => expect((await cluster.vmi('mounts')).status?.phase).toBe('Scheduling'));
-  await cluster.shows('mounts', 'Starting');
-  await cluster.kube.create(Secrets, { metadata: { name: 'seed', namespace: 'default' } });
-  await cluster.shows('mounts', 'Running');
-});
-
 test('a VM that is deleted alone leaves its VMI running, and a VM of its name takes it over', async () => {
   const { vmi } = await cluster.running('orphans');
   await cluster.delete(VirtualMachines, 'orphans', 'Orphan');
@@ -146,19 +115,6 @@ test('a VM that is deleted alone leaves its VMI running, and a VM of its name ta
   const { vm, vmi: adopted } = await cluster.running('orphans');
   expect(adopted.metadata.uid).toBe(vmi.metadata.uid);
   expect(controllerOf(adopted)?.uid).toBe(vm.metadata.uid);
-});
-
-test('a VM that is deleted in the foreground goes after its dependents', async () => {
-  await cluster.running('foreground', {
-    ...withDisk('foreground-root'),
-    annotations: { 'sim.drover.dev/stop-time': '300ms' },
-  });
-  await cluster.delete(VirtualMachines, 'foreground', 'Foreground');
-  expect((await cluster.vm('foreground')).metadata.finalizers).toContain('foregroundDeletion');
-  await cluster.gone(VirtualMachines, 'foreground');
-  const found = (resource: Resource, name: string) => cluster.kube.get(resource, { namespace: 'default', name });
-  await expect(found(DataVolumes, 'foreground-root')).rejects.toMatchObject({ status: 404 });
-  await expect(found(VirtualMachineInstances, 'foreground')).rejects.toMatchObject({ status: 404 });
 });
 
 test('an object of a dead owner goes, and one of a living owner stays', async () => {

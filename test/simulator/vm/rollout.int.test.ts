@@ -1,19 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Stored } from '../../../api/objects.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
   VirtualMachineInstances,
   VirtualMachines,
-  VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/objects/conditions.ts';
-import type {
-  Migration,
-  RunStrategy,
-  VirtualMachine,
-  VirtualMachineInstance,
-} from '../../../simulator/objects/kubevirt.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
@@ -27,9 +20,6 @@ const uidOf = async (name: string): Promise<string> => (await cluster.vmi(name))
 const end = (name: string, uid: string) =>
   cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name }, { uid });
 const restartRequired = async (name: string) => conditionOf(await cluster.vm(name), 'RestartRequired');
-const sockets = async (name: string) => (await cluster.vmi(name)).status?.currentCPUTopology?.sockets;
-const methods = (workloadUpdateMethods: string[]) =>
-  cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
 
 /** Changes the VMI template's metadata; resolves when the simulator has observed it, so that new VMIs have it. */
 async function relabel(name: string, metadata: object): Promise<void> {
@@ -174,55 +164,6 @@ describe('RestartRequired', () => {
     await cluster.shows('stopped', 'Running');
     expect(await restartRequired('stopped')).toBeUndefined();
   });
-
-  test('has the time of the last look if a live change does not fit', async () => {
-    await cluster.running('grows');
-    await cluster.changeVmi('grows', { domain: { cpu: { sockets: 9 } } });
-    const first = await eventually(async () => {
-      const condition = await restartRequired('grows');
-      expect(condition?.message).toMatch(/higher than what's available/);
-      return condition!;
-    });
-    await eventually(async () => {
-      await cluster.patch(VirtualMachines, 'grows', { metadata: { labels: { look: String(Date.now()) } } });
-      expect((await restartRequired('grows'))!.lastTransitionTime! > first.lastTransitionTime!).toBe(true);
-    });
-  });
-});
-
-describe('sockets that are plugged in', () => {
-  test('come with a live migration, if the cluster migrates for it, and only then', async () => {
-    await methods([]);
-    onTestFinished(async () => void (await methods(['LiveMigrate'])));
-    const { vmi } = await cluster.running('plugs');
-    await cluster.changeVmi('plugs', { domain: { cpu: { sockets: 2 } } });
-    await eventually(async () =>
-      expect(conditionOf(await cluster.vm('plugs'), 'HotVCPUChange')).toMatchObject({
-        status: 'True',
-        lastTransitionTime: null,
-      }),
-    );
-    await cluster.changeVmi('plugs', { domain: { cpu: { sockets: 3 } } });
-    await eventually(async () =>
-      expect(conditionOf(await cluster.vm('plugs'), 'Failure')?.reason).toBe('HotPlugCPUError'),
-    );
-    expect(await sockets('plugs')).toBe(1);
-    await methods(['LiveMigrate']);
-    await eventually(async () => expect(await sockets('plugs')).toBe(3));
-    const after = await cluster.vmi('plugs');
-    expect(after.metadata.uid).toBe(vmi.metadata.uid);
-    expect(conditionOf(after, 'HotVCPUChange')).toBeUndefined();
-    await eventually(async () => expect(conditionOf(await cluster.vm('plugs'), 'Failure')).toBeUndefined());
-    const { items } = await cluster.kube.list(VirtualMachineInstanceMigrations, { namespace: 'default' });
-    const own = (items as Stored<Migration>[]).filter(({ spec }) => spec.vmiName === 'plugs');
-    // One for each change. On a busy machine there was a third at times, and it is not known yet which.
-    expect(own.length).toBeGreaterThanOrEqual(2);
-    expect(own.slice(3)).toEqual([]);
-    for (const { metadata } of own) {
-      expect(metadata.name).toMatch(/^kubevirt-workload-update-/);
-      expect(metadata.annotations).toHaveProperty('kubevirt.io/workloadUpdateMigration');
-    }
-  });
 });
 
 describe('a VM with a disk that is deleted in the foreground', () => {
@@ -255,28 +196,3 @@ describe('a VM with a disk that is deleted in the foreground', () => {
     expect((await cluster.claim('fresh-root')).metadata.uid).not.toBe(claim.metadata.uid);
   });
 });
-
-test.each<RunStrategy>(['Always', 'Once', 'RerunOnFailure'])(
-  'a VM whose template can never start recovers with one that can, under %s',
-  async (runStrategy) => {
-    await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.05' } } });
-    onTestFinished(
-      async () =>
-        void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } })),
-    );
-    const name = `bad-${runStrategy.toLowerCase()}`;
-    const { vmi } = await cluster.running(name, { spec: { runStrategy } });
-    await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-    if (runStrategy === 'RerunOnFailure') expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
-    else await end(name, vmi.metadata.uid);
-    await eventually(async () =>
-      expect((await cluster.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1),
-    );
-    await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': null } });
-    // A VM with run strategy Once stays failed; it is started again by hand.
-    if (runStrategy === 'Once') await end(name, await uidOf(name));
-    const up: Stored<VirtualMachine> = await cluster.shows(name, 'Running');
-    expect(up.status?.startFailure ?? undefined).toBeUndefined();
-    expect(up.status?.ready).toBe(true);
-  },
-);

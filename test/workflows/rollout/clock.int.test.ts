@@ -10,50 +10,9 @@ import { updateBatchIdOf } from '../../../workflows/lib/messages.ts';
 import { aTemplate } from '../../decisions/fixtures/rollout-pools.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
-import { aTimedPool, HOUR, MINUTE, template } from '../timed-pool.ts';
+import { aTimedPool, MINUTE, template } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
-
-/** In milliseconds: real time passes too while the workflow works. */
-const MOMENT = 5_000;
-
-test('a rollout continues when it has waited 30 minutes at its step', async () => {
-  const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { wait: '30m' } }] } });
-  await pool.change({ template: template('two') });
-  await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
-  const reached = Date.parse((await pool.rollout()).stepReachedAt!);
-
-  await server().pass('29m');
-  expect(pool.cluster.times('update')).toHaveLength(1);
-  await server().pass('2m');
-  await pool.completed();
-  const [, second = 0] = pool.cluster.times('update');
-  expect(second - reached).toBeGreaterThanOrEqual(30 * MINUTE);
-  expect(second - reached).toBeLessThan(30 * MINUTE + MOMENT);
-  expect(Date.parse((await pool.rollout()).completedAt!)).toBeGreaterThanOrEqual(second);
-});
-
-test('a rollout waits three days for its maintenance window, and continues in it', async () => {
-  const opens = (Math.floor((await server().now()) / MINUTE) + 3 * 24 * 60) * MINUTE;
-  const at = new Date(opens);
-  const cron = `${at.getUTCMinutes()} ${at.getUTCHours()} ${at.getUTCDate()} ${at.getUTCMonth() + 1} *`;
-  const pool = await aTimedPool(server(), { rollout: { windows: [{ cron, duration: '1h' }] } });
-  await pool.change({ template: template('two') });
-  await soon(() =>
-    expect(pool.cluster.pool.status?.conditions).toContainEqual(
-      expect.objectContaining({ type: 'Progressing', reason: 'WaitingForWindow' }),
-    ),
-  );
-
-  await server().pass(3 * 24 * HOUR - 2 * MINUTE);
-  expect(pool.cluster.times('update')).toEqual([]);
-  await server().pass('3m');
-  await pool.completed();
-  const [first = 0] = pool.cluster.times('update');
-  expect(first - opens).toBeGreaterThanOrEqual(0);
-  expect(first - opens).toBeLessThan(MOMENT);
-  expect(pool.cluster.acts.flatMap(({ vms }) => vms)).toHaveLength(4);
-});
 
 test('a creation is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
   const pool = await aTimedPool(server());

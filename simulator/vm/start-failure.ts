@@ -4,7 +4,7 @@ import { hasRun, isFinal } from '../objects/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 
 /** On the KubeVirt object: a factor for each delay after a failed start, to avoid waits of minutes. */
-export const BACKOFF_ANNOTATION = 'sim.drover.dev/backoff-factor';
+const BACKOFF_ANNOTATION = 'sim.drover.dev/backoff-factor';
 
 const BASE_SECONDS = 10;
 const CAP_SECONDS = 300;

@@ -1,6 +1,6 @@
 import type { EventReason } from '../api/reasons.ts';
 
-/** What an Event says of an object. */
+/** What an Event says about an object. */
 export interface EventDetails {
   type: 'Normal' | 'Warning';
   reason: EventReason;

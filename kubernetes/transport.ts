@@ -33,9 +33,9 @@ export interface TransportOptions {
   userAgent?: string;
   /** Called with its path right before each call that may change something; if it throws, nothing is sent. */
   beforeWrite?: (path: string) => Promise<void>;
-  /** Told of each request when it begins. */
+  /** Called for each request when it begins. */
   onRequest?: RequestListener;
-  /** Told of each warning that the API server, or a policy or a webhook behind it, gives with the answer to a write. */
+  /** Called for each warning that the API server, or a policy or webhook behind it, gives in answer to a write. */
   onWarning?: ((text: string) => void) | undefined;
   /** Reads the kubeconfig again once its credentials are rejected: a user may have signed in anew. */
   reread?: (() => KubeConfig) | undefined;

@@ -15,7 +15,7 @@ export interface VersionedStoreOptions<T extends KubeObject, V> {
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
 }
 
-/** Of what was known before the API server was restored: whatever it says of the object is newer. */
+/** The version of what was known before the API server was restored: whatever it says now is newer. */
 const NO_VERSION = -1n;
 
 interface Entry<V> {
@@ -188,7 +188,7 @@ export class VersionedStore<T extends KubeObject, V> {
     } else for (const key of this.#entries.keys()) if (key.startsWith(`${scope}/`)) yield key;
   }
 
-  /** The version up to which lists have told of an object: an earlier event of one that they lack is old. */
+  /** The version up to which lists have covered an object: an earlier event of one that they lack is old. */
   #toldAt(key: string): bigint {
     const [namespace = '', name] = key.split('/');
     const at = name === undefined ? NO_VERSION : this.#parts.at({ namespace, name });

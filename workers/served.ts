@@ -212,7 +212,7 @@ function createWorkers(
     maxHeartbeatThrottleInterval: '3s',
     // What another release has written, and this one can't continue, begins anew from the objects in Kubernetes.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    // By what Temporal says of its queues: few long polls while little happens, and many when it is busy.
+    // By the length of the queues that Temporal reports: few long polls while little happens, and many when it is busy.
     workflowTaskPollerBehavior: { type: 'autoscaling' },
     activityTaskPollerBehavior: { type: 'autoscaling' },
     // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.

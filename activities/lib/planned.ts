@@ -7,7 +7,7 @@ interface PlannedOwner {
   name: string;
 }
 
-/** Told of each plan: how long the decisions took, and whether one has thrown. */
+/** Called for each plan: how long the decisions took, and whether one has thrown. */
 export type OnPlanned = (plan: PlannedOwner & { seconds: number; isFailed: boolean }) => void;
 
 /** Makes a plan. `error`: a bug in drover that kept a plan from being made; the status has the reason. */

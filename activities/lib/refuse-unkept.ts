@@ -45,7 +45,7 @@ export function refuseUnkept(stored: Stored, { metadata = {}, spec = {}, status 
 const storedAs = (value: unknown): string =>
   canonical(Array.isArray(value) && value.length === 0 ? null : (value ?? null));
 
-/** What is said of a field that is not as it was just written. */
+/** The message about a field that is not as it was just written. */
 export const notKept = (path: string, wanted: unknown, actual: unknown): ActRefused =>
   new ActRefused(
     'Invalid',

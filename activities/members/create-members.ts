@@ -32,7 +32,7 @@ interface CreationTarget<Item> {
   creationBlockedBy: (item: Item, now: StoredVmOwner | undefined, made: ReadonlySet<string>) => string | null;
   /** Called once the VM is known to be wanted; may throw. */
   vmOf: (item: Item) => NewMember | Promise<NewMember>;
-  /** Told of each VM that was made now, or that there was already (`isNew` is false), and is the owner's. */
+  /** Called for each VM of the owner that was made now, or existed already (`isNew` is false). */
   onMade?: (vm: Stored, isNew: boolean) => void;
 }
 

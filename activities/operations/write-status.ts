@@ -15,9 +15,8 @@ import { liveOperation } from './live-operation.ts';
 const isRace = (error: unknown): boolean => isConflict(error) || (error instanceof KubeError && error.status === 422);
 
 /**
- * Writes how the operation stands to its status, unless that tells of its end already, or just that, and records its
- * end as an Event. `known`: the
- * operation as it was last seen. Returns it as it is now; undefined if it is deleted.
+ * Writes how the operation stands to its status, unless the status already says so or has its end, and records its end
+ * as an Event. `known`: the operation as it was last seen. Returns it as it is now; undefined if it is deleted.
  */
 export async function writeOperationStatus(
   client: KubeClient,

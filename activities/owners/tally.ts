@@ -16,7 +16,7 @@ import { liveMember } from './live-vm.ts';
 import type { OwnerKey } from './owner-key.ts';
 import { tryEach, type Acted, type TryEachOptions } from './try-each.ts';
 
-/** What Events say of what was done to members, and of what was not. */
+/** The words of Events about what was done to members, and what was not. */
 const VERBS = {
   Create: { action: 'ScaleOut', done: 'Created', undone: 'created' },
   Promote: { action: 'ScaleOut', done: 'Promoted', undone: 'promoted' },

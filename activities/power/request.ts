@@ -17,7 +17,7 @@ export interface RunRequest extends SeenByRun {
   inProgress: ActedOn[];
   /** After how long news is told, in milliseconds. */
   reportMs: number;
-  /** Digest of what the workflow says of the VMs; null if it says nothing yet. */
+  /** Digest of what the workflow knows about the VMs; null if it knows nothing yet. */
   digest: string | null;
 }
 

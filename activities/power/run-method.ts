@@ -177,7 +177,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     return { begun, halfDone: this.#unreported((key) => names.has(key)) };
   }
 
-  /** Those that this run has acted on, and not told of: with an attempt that was lost. */
+  /** VMs that this run has acted on, and not reported, in an attempt that was lost. */
   #unreported(isKnown: (key: string) => boolean): PowerVm[] {
     return [...this.recorded()].flatMap((key) => {
       const vm = isKnown(key) ? undefined : this.snapshot.vmOf(key);

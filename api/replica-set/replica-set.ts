@@ -7,7 +7,7 @@ import { VmTemplate } from '../pool/vm-template.ts';
 import { Selector, withMatchingSelector } from './selector.ts';
 import { VmiTemplate } from './vmi-template.ts';
 
-/** What the two kinds of sets say of their members. */
+/** How the two kinds of sets call their members. */
 interface SetTexts<Template extends z.ZodType> {
   /** Their members: `VMs`, `VMIs`. */
   members: 'VMs' | 'VMIs';

@@ -53,7 +53,7 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   await waitUntilReady(choices.kube, applied, options.timeout);
 };
 
-/** Applies one object, unless this is a dry run, and says what there is to say of it. */
+/** Applies one object, unless this is a dry run, and prints the outcome. */
 async function applyEach(
   each: Accepted,
   choices: Choices,
@@ -86,7 +86,7 @@ async function outlook({ kind, before, after }: Accepted, kube: KubeClient, isDr
   return [...change, ...formatHalts(kind, after)];
 }
 
-/** Notes missing workers. Applying needs none, but without one all stays as it is, and nothing else would say so. */
+/** Notes missing workers. Applying needs none, but nothing happens without one, and no other line would say why. */
 async function warnOfMissingWorkers(session: Session): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const missing = await missingWorkers(session);

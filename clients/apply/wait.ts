@@ -66,7 +66,7 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
   );
 }
 
-/** What has been said of each object: nothing is said twice in a row. */
+/** The last line printed about each object: none is printed twice in a row. */
 class ProgressLog {
   readonly #kind: OwnerKind;
   readonly #phases = new Map<string, string>();

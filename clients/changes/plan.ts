@@ -24,7 +24,7 @@ const AT_ONCE = 8;
 
 export type Vm = VmWithVmi['vm'];
 
-/** What KubeVirt says of the change of a group, by one of its VMs. */
+/** What KubeVirt says about the change of a group, by one of its VMs. */
 type Verdict =
   /** It would take it. */
   | { is: 'taken' }

@@ -24,7 +24,7 @@ interface PruneFlags extends Omit<KeptDiskChoice, 'names'> {
   dryRun: DryRun;
 }
 
-/** Deletes the kept disks that are disksToPrune. Throws `UsageError` if none is. */
+/** Deletes the kept disks that are chosen. Throws `UsageError` if the flags choose none. */
 export const pruneDisks: Work<PruneFlags> = async (session, { all, dryRun, ...choice }, ...names) => {
   const isNarrow =
     names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
@@ -42,7 +42,7 @@ export const pruneDisks: Work<PruneFlags> = async (session, { all, dryRun, ...ch
   await eachOf(found, { done: 'deleted', dryRun }, (one, isDry) => deleteKept(kube, one, isDry));
 };
 
-/** Does something to each of these disks, unless only the client is to look, and says of each what came of it. */
+/** Acts on each of these disks, except in a client-side dry run, and prints the outcome of each. */
 async function eachOf(
   found: readonly ListedClaim[],
   { done, dryRun }: { done: string; dryRun: DryRun },

@@ -5,7 +5,7 @@ import { transitionOf } from '../../decisions/operations/transition.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { printNote, plain } from '../cli/print.ts';
-import { formatGoesOn } from '../operations/follow.ts';
+import { formatStillRunning } from '../operations/follow.ts';
 import { makeAndFollow } from '../operations/make.ts';
 import { stateOf } from '../operations/print-operations.ts';
 import type { Session, Work } from '../session/session.ts';
@@ -72,7 +72,7 @@ function stillWaits({ metadata, status }: StoredOperation): string {
     waiting === 0
       ? ''
       : `; \`drover vm pending ${where} -l ${label}\` lists the VMs that wait for a restart (a reboot inside the guest is one only under rebootPolicy Terminate)`;
-  return `${formatGoesOn(metadata)}${which}`;
+  return `${formatStillRunning(metadata)}${which}`;
 }
 
 const isWaiting = (operation: StoredOperation): boolean => stateOf(operation) === 'Waiting';

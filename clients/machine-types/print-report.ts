@@ -24,8 +24,8 @@ export interface Report {
 }
 
 /**
- * Reads what a transition has done to each VM, of the given namespace if there is one, and what is to be said of that.
- * Once its operation is deleted, reports what the VMs record of it.
+ * Reads what a transition has done to each VM, of the given namespace if there is one, with notes. Once its operation
+ * is deleted, reports what the VMs record of it.
  */
 export async function readReport(
   session: Session,

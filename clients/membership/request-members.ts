@@ -53,8 +53,8 @@ export async function poolForRequest(kube: KubeClient, key: PoolAt): Promise<Sto
 }
 
 /**
- * Has a worker move all VMs of a pool, from a KubeVirt pool or to one, and says of each that it has. Returns how
- * many have moved, in words. Throws `Failure` if it does not come to its end.
+ * Has a worker move all VMs of a pool, from a KubeVirt pool or to one, and prints each VM that has moved. Returns how
+ * many have, in words. Throws `Failure` if not all move.
  */
 export async function requestHandover(
   session: Session,

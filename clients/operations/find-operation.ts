@@ -41,7 +41,7 @@ export async function listOperations(
   return action === undefined ? all : all.filter(({ spec }) => spec.action === action);
 }
 
-/** What there is to undo is recorded on VMs. `where`: in which namespace they are, with a space before it. */
+/** Undoing needs the records on VMs. `where`: in which namespace they are, with a space before it. */
 export const noRecordOf = (where: string, operation: string): Failure =>
   new Failure(`no VM${where} has a record of ${plain(operation)}: \`drover operations get -A\` lists the operations`);
 
@@ -87,8 +87,8 @@ export async function findOperation(
   if (meant !== undefined) return meant;
   const which = name === undefined ? 'no operation' : `no operation ${name}`;
   const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
-  const goesOn = orNewest || name !== undefined ? '' : ' is running';
-  throw new Failure(`${which}${where}${goesOn}: \`drover operations get -A\` lists all`);
+  const state = orNewest || name !== undefined ? '' : ' is running';
+  throw new Failure(`${which}${where}${state}: \`drover operations get -A\` lists all`);
 }
 
 /** What a command takes for this operation. */

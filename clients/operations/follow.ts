@@ -12,7 +12,7 @@ import { isOver, linesOf, nameOf, outlineOf, progressOf, stateOf } from './print
 export interface FollowOptions {
   /** Reports whether watching may end although the operation continues. */
   until?: (operation: StoredOperation) => boolean;
-  /** What else there is to say at the end. */
+  /** Further lines for the end. */
   notes?: (operation: StoredOperation) => string[];
 }
 
@@ -48,7 +48,7 @@ async function untilOver(
   };
   show(operation);
   if (isEnough(operation)) return operation;
-  using _ = whenInterrupted(() => formatGoesOn(operation.metadata));
+  using _ = whenInterrupted(() => formatStillRunning(operation.metadata));
   let current = operation;
   const { namespace, uid } = operation.metadata;
   const late = setTimeout(() => {
@@ -68,7 +68,7 @@ async function untilOver(
 }
 
 /** How users see and end an operation that continues. */
-export function formatGoesOn({ namespace, name }: StoredOperation['metadata']): string {
+export function formatStillRunning({ namespace, name }: StoredOperation['metadata']): string {
   const argument = namespace === undefined ? name : `${name} -n ${namespace}`;
   return (
     `${operationName({ namespace, name })} is still running: \`drover operations describe ${argument} --watch\` shows it, ` +

@@ -8,7 +8,7 @@ import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
 import { workersIn, missingWorkers } from '../session/workers.ts';
 
-/** What workflows of pools and of replica sets tell of their progress. */
+/** The progress that workflows of pools and of replica sets report. */
 export type OwnerProgress = ReplicaSetProgress;
 
 /** The answer of a workflow, or why it is unknown. */

@@ -108,8 +108,8 @@ export class StatusWatch {
   }
 
   /**
-   * Returns the lines of each object. A terminal may be too small for all: objects come first that there is more to say
-   * of than their numbers.
+   * Returns the lines of each object. A terminal may be too small for all: objects with more than their numbers come
+   * first.
    */
   #blocks(now: number): string[][] {
     const { kind } = this.#which;

@@ -30,7 +30,7 @@ interface Evacuate {
   /** Its node is not drained, so VMs that must leave come first. */
   isWish: boolean;
   message: string;
-  /** What is said of it if the last try was refused. */
+  /** The message about it if the last try was refused. */
   refused: DeferredEvacuation | null;
 }
 

@@ -94,13 +94,13 @@ class Assessor {
       return endedAsLeft('a user has requested its removal by name');
     if (vm === undefined) return this.#absent(cycle);
     if (vm.uid === cycle.uid) return this.#stillThere(cycle, vm);
-    return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#goesOn(cycle);
+    return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#continue(cycle);
   }
 
   /** No VM of that name belongs to the pool. */
   #absent(cycle: Cycle): Assessment {
     if (this.#view.isVmNameTaken(cycle.vm)) return endedAsLeft('it has left the pool');
-    return this.#isTooMany(cycle) ? this.#yield(cycle) : this.#goesOn(cycle);
+    return this.#isTooMany(cycle) ? this.#yield(cycle) : this.#continue(cycle);
   }
 
   /** The unhealthy VM itself. */
@@ -108,7 +108,7 @@ class Assessor {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
     // The attempt has seen that the VM is gone, and this worker's cache is behind.
-    if (cycle.phase === 'Waiting') return this.#goesOn(cycle);
+    if (cycle.phase === 'Waiting') return this.#continue(cycle);
     if (cycle.phase === 'Provisioning') return endedAsLeft('it is there again');
     if (this.#isTooMany(cycle)) return this.#yield(cycle);
     if (!isActive(vm)) return { cycle };
@@ -123,7 +123,7 @@ class Assessor {
    * The new VM may be created once the delay is over, unless a user has paused healing; or at once, if a user has
    * asked for that.
    */
-  #goesOn(cycle: Cycle): Assessment {
+  #continue(cycle: Cycle): Assessment {
     const { nextAt = rfc3339(this.#view.now), skipDelay = false, ...rest } = cycle;
     const isDelayOver = skipDelay || (cycle.run.state === 'Ended' && this.#before.paused === undefined);
     if (cycle.phase !== 'Waiting' || !isDelayOver) return { cycle };

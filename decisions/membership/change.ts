@@ -43,10 +43,11 @@ export function unfinished(pool: string, change: MembershipChange | 'unreadable'
   if (change === 'unreadable')
     return `pool ${pool}: its annotation ${MEMBERSHIP_CHANGE_ANNOTATION} can't be read: remove it`;
   const { kind, by, at } = change;
-  return `pool ${pool}: a ${kind} that ${by} began at ${at} has not ended: ${howToGoOn(pool, kind)}`;
+  return `pool ${pool}: a ${kind} that ${by} began at ${at} has not ended: ${howToContinue(pool, kind)}`;
 }
 
-export const howToGoOn = (pool: string, kind: MembershipChange['kind']): string => AGAIN[kind].replaceAll('NAME', pool);
+export const howToContinue = (pool: string, kind: MembershipChange['kind']): string =>
+  AGAIN[kind].replaceAll('NAME', pool);
 
 /** Reports whether all VMs of the pool are to go to a KubeVirt pool: what the pool had begun is finished first. */
 export function isReleasing(pool: Annotated): boolean {

@@ -5,7 +5,7 @@ import { formatNames } from '../lib/names.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import type { PlanInput } from '../owners/plan-input.ts';
 import { namedAdoptions } from '../views/annotations/named-vms.ts';
-import { howToGoOn, membershipChangeOf, type MembershipChange } from './change.ts';
+import { howToContinue, membershipChangeOf, type MembershipChange } from './change.ts';
 
 const REASONS: Record<MembershipChange['kind'], ConditionReason<'MembershipChanging'>> = {
   takeover: 'TakingOver',
@@ -35,7 +35,7 @@ export function membersCondition({ pool, ...input }: PlanInput, cycles: HealingS
   if (change === null && fault !== null) return unreadable(ADOPT_VMS_ANNOTATION, fault);
   if (change === null) return [];
   const busy = busyWith(input, cycles);
-  const again = `; if it was refused, ${howToGoOn(pool.metadata.name, change.kind)}`;
+  const again = `; if it was refused, ${howToContinue(pool.metadata.name, change.kind)}`;
   const message = `${asText(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended${again}`;
   return busy.length === 0
     ? changing(REASONS[change.kind], message)

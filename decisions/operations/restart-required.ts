@@ -26,8 +26,8 @@ export function restartReasons(vm: VmView, vmi: VmiView, { migrates }: Pick<Kube
 }
 
 /**
- * Says that a restart does not end what KubeVirt says of the VM; null if one may. Its VMI was started from the spec
- * that the VM has: KubeVirt has set the condition again, as it does for `host-passthrough`.
+ * Says that a restart does not end the condition that KubeVirt has set; null if one may. Its VMI was started from the
+ * spec that the VM has: KubeVirt has set the condition again, as it does for `host-passthrough`.
  */
 export const whyRestartIsVain = (vm: VmView, vmi: VmiView): string | null =>
   vm.restartRequired !== null && isStartedFrom(vm, vmi)

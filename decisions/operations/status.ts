@@ -12,7 +12,7 @@ import { PAUSED } from './why-refused.ts';
 
 const MESSAGE_LENGTH = 1_024;
 
-/** How an operation stands: what its run says of it, and how it ended if it has. */
+/** How an operation stands: what its run reports, and how it ended if it has. */
 export interface ObservedRun {
   /** Null before the run has begun. */
   progress: OperationProgress | null;

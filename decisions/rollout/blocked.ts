@@ -3,7 +3,7 @@ import type { DisruptionBudget } from '../disruption-budget/budget.ts';
 import { isDown } from '../health/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutContext } from './state/context.ts';
-import { goesOnSince } from './state/state.ts';
+import { deadlinesFrom } from './state/state.ts';
 import type { SurgeShortage } from './surge/shortage.ts';
 
 /** A disruption budget that is full, and why extra VMs are missing that would add to it; null if none is. */
@@ -25,7 +25,7 @@ export function blockedAt(context: RolloutContext, full: FullBudget, state: Roll
   const down = downSinceOf(context, names);
   if (down === null || blockedBy?.since === null) return null;
   return (
-    Math.max(goesOnSince(state), down, blockedBy?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
+    Math.max(deadlinesFrom(state), down, blockedBy?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
   );
 }
 

@@ -27,7 +27,7 @@ export function withChanges(context: RolloutContext, state: RolloutStatus): Roll
     (changes.get(vm)?.at ?? -Infinity) > Date.parse(failedAt);
   const failures = state.failures.filter((failure) => !isStale(failure));
   const next = { ...state, ...(isNews(state, newest) ? { changed } : {}) };
-  return failures.length === state.failures.length ? next : goingOn({ ...next, failures }, context);
+  return failures.length === state.failures.length ? next : continuedFor({ ...next, failures }, context);
 }
 
 const isNews = ({ changed }: RolloutStatus, { at }: ContentChange): boolean =>
@@ -38,7 +38,7 @@ const isAborted = ({ halted, changed }: RolloutStatus, { at }: ContentChange): b
   halted?.kind === 'Aborted' && changed !== undefined && at > Date.parse(halted.at);
 
 /** Restarts that were halted for what has changed since continue; the rollout of a template stays halted. */
-function goingOn(state: RolloutStatus, { current, newest, spec }: RolloutContext): RolloutStatus {
+function continuedFor(state: RolloutStatus, { current, newest, spec }: RolloutContext): RolloutStatus {
   const { halted, ...rest } = state;
   const isTolerated = failuresThatCount(state).length <= spec.rollout.maxFailures;
   return halted?.kind === 'Failed' && current === newest && isTolerated ? rest : state;

@@ -106,7 +106,7 @@ export interface VmiView {
   disks: readonly string[];
   /** Names of the interfaces and volumes that its guest already has. */
   plugged: { interfaces: readonly string[]; volumes: readonly string[] };
-  /** What KubeVirt says of CPUs, memory or interfaces that it is about to plug in; null if it plugs nothing. */
+  /** What KubeVirt says about CPUs, memory or interfaces that it is about to plug in; null if it plugs nothing. */
   plugging: string | null;
   /** Its pod is terminating, or has ended: KubeVirt reports this shortly before it updates the phase. */
   podTerminating: boolean;

@@ -88,7 +88,7 @@ function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | 
   return progress.state === 'refused' ? progress : waiting(`${progress.why}${hindrance(vm, live)}`);
 }
 
-/** What KubeVirt says of a change that it has begun or cannot make, and of the migration that is to bring it. */
+/** What KubeVirt says about a change that it has begun or cannot make, and of the migration that is to bring it. */
 function hindrance({ failure }: VmView, { plugging, migration }: VmiView): string {
   const phase = migration && `its migration ${migration.name} is ${migration.phase}`;
   const quota = migration?.overQuota === true ? 'a ResourceQuota rejects its pod' : null;

@@ -1,4 +1,4 @@
-/** What KubeVirt says of a quantity that is none. */
+/** KubeVirt's message about an invalid quantity. */
 const message = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 const isQuantity = (value: string): string => `isQuantity(string(${value}))`;

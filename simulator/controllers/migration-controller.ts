@@ -61,7 +61,7 @@ export class MigrationController extends Controller {
     const unfinished = all.filter((migration) => !isOver(migration));
     const { migrationUid } = vmi?.status?.migrationState ?? {};
     const current = unfinished.find(({ metadata }) => metadata.uid === migrationUid) ?? unfinished[0];
-    // Without its migration, what a VMI says of that stays as it is.
+    // If its migration is gone, the state of it in the VMI stays.
     return current === undefined ? undefined : this.#act(vmi, current, Date.now());
   }
 

@@ -30,7 +30,7 @@ interface Signalled {
   key: string;
 }
 
-/** What the workflow of one object is started with, and what Temporal's Web UI says of it. */
+/** What the workflow of one object is started with, and what Temporal's Web UI says about it. */
 interface Start {
   args: [object];
   staticSummary: string;

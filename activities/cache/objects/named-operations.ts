@@ -5,8 +5,8 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 
 /**
- * The objects that ask for operations on VMs. A backup is none: KubeVirt goes by what the VMI says of it, and that ends
- * with the VMI.
+ * The objects that ask for operations on VMs. A backup is none: KubeVirt goes by what the VMI says about it, and that
+ * ends with the VMI.
  */
 const RESOURCE_OF: Partial<Record<OperationKind, Resource>> = {
   Snapshot: VirtualMachineSnapshots,

@@ -60,7 +60,7 @@ export class StandbyVms extends Tally {
    */
   promote(target: Target): Promise<Acted> {
     return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm, lastCheck }) => {
-      await this.#goesOn(vm.metadata.name);
+      await this.#resume(vm.metadata.name);
       const unlabelled = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
       await this.#write(vm, { metadata: unlabelled, spec: await this.#startOf(pool, vm) }, lastCheck);
       this.#promoted.push(vm.metadata.uid);
@@ -143,7 +143,7 @@ export class StandbyVms extends Tally {
     this.saw({ vms: written.metadata.resourceVersion });
   }
 
-  async #goesOn(name: string): Promise<void> {
+  async #resume(name: string): Promise<void> {
     const at = { namespace: this.key.namespace, name };
     const live = await liveVmWithVmi(this.#in, at);
     if (live?.vmi?.pause != null) await requestPause(this.client, at, 'unpause');

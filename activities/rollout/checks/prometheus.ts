@@ -18,7 +18,7 @@ export interface PrometheusOptions {
   runQuery: (query: PrometheusQuery) => Promise<Answer>;
 }
 
-/** Returns what the value of a query says of a check of a pool in this namespace. */
+/** Returns what the value of a query says about a check of a pool in this namespace. */
 export async function lookByPrometheus(
   { client, addresses, runQuery }: PrometheusOptions,
   namespace: string,

@@ -106,7 +106,7 @@ function whyOf(
   return found.filter((one, at) => one !== '' && !found.slice(0, at).some((other) => other.includes(one)));
 }
 
-/** KubeVirt says of it only that a container of its pod is not ready. */
+/** KubeVirt reports only that a container of its pod is not ready. */
 const isUnready = (vmi: VmiView | null): boolean =>
   vmi !== null && vmi.phase === 'Running' && !vmi.ready && !vmi.deleting && !vmi.nodeLost && vmi.pause === null;
 

@@ -108,7 +108,7 @@ export class Fleet {
       if (view != null) this.#drains.lookAgainAtVmi(this.#members.vmis.get(`${view.namespace}/${view.vmiName}`));
   }
 
-  /** Whether the user may not see VMIs of the namespace, so that what VMs say of themselves counts; `*`: of any. */
+  /** Whether the user may not see VMIs of the namespace, so that the state in the VMs counts; `*`: of any. */
   setUnseenVmis(namespace: string, isUnseen: boolean): void {
     this.#members.setUnseenVmis(namespace, isUnseen);
   }

@@ -13,7 +13,7 @@ export type SeenMigration = MigrationInFlight | null;
 
 export const seenMigration = (object: Stored<VirtualMachineInstanceMigration>): SeenMigration => inFlightView(object);
 
-/** What pools say of their VMs, by the VM's key. */
+/** What pools say about their VMs, by the VM's key. */
 export interface PoolFlags {
   /** Its replacement; null if it is not replaced. */
   cycle: Cycle | null;
@@ -33,7 +33,7 @@ export class Members {
   readonly #flags = new Map<string, PoolFlags>();
   /** Members that are to be looked at again. */
   readonly dirty = new Set<string>();
-  /** Nodes that do not answer: what their VMIs say of themselves is from before. */
+  /** Nodes that do not answer: the state in their VMIs is out of date. */
   readonly #lostNodes = new Set<string>();
   /** Namespaces in which the user may not see VMIs; `*`: in none. */
   readonly #unseenVmis = new Set<string>();

@@ -30,9 +30,9 @@ const PREFIXES: readonly SettingName[] = ['dashboard.userPrefix', 'dashboard.gro
 const HEALTH: readonly SettingName[] = ['worker.healthPort', 'worker.healthAddress'];
 
 /**
- * Returns what the settings say of a proxy; undefined if they say nothing of it, and the page is served on the loopback
- * addresses only: without an authority for the proxy's certificate, nothing listens beyond them. Throws `UsageError` if
- * the settings are incomplete.
+ * Returns the settings for a proxy; undefined if there are none, and the page is served on the loopback addresses only:
+ * without an authority for the proxy's certificate, nothing listens beyond them. Throws `UsageError` if the settings
+ * are incomplete.
  */
 export function proxiedOptions(given: Given): ProxiedOptions | undefined {
   const settings = settingsInForce(given, (name) => isOfDashboard(name) || HEALTH.includes(name));

@@ -12,7 +12,7 @@ interface ProxyDoorOptions {
   names: readonly string[];
   headers: IdentityHeaders;
   answersFor: (identity: Identity) => Promise<Answers>;
-  /** Told of each request that is refused. */
+  /** Called for each request that is refused. */
   onRefusal: (refusal: Refusal) => void;
 }
 

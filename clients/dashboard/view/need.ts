@@ -1,7 +1,7 @@
 import { isDue, noticeSentence, NOTICES, type Notice, type NoticeType } from '../../../decisions/notices/notices.ts';
 import type { ActionName, Action, Need } from '../contract/fleet.ts';
 
-/** What an object has to tell, before it is said of which. */
+/** What a need says, without the object that has it. */
 export type NeedDraft = Pick<Need, 'kind' | 'sentence' | 'since' | 'command'> & {
   tone?: Need['tone'];
   done?: string;

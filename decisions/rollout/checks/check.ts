@@ -159,7 +159,7 @@ const notYet = (of: CheckStatus['of'], at: string): CheckStatus => ({
 /** Which Job of a check has not ended, or is the next, counted from 1. */
 export const runOf = (seen: CheckStatus | null): number => (seen?.run ?? 0) + (seen?.job === undefined ? 1 : 0);
 
-/** What is known of a check says of its step. `Unjudged`: the deadline has passed, and only a user can tell. */
+/** What the record of a check means for its step. `Unjudged`: the deadline has passed, and only a user can tell. */
 export type Verdict = 'Passed' | 'Failed' | 'Unjudged' | 'Open';
 
 /** Judges what is known of a check, however long ago that was. */

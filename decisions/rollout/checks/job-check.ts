@@ -40,7 +40,7 @@ export function jobOf(pool: StoredPool, check: StepCheck, template: JobTemplate,
   };
 }
 
-/** Returns what a Job says of its check; null while it has not ended. */
+/** Returns what a Job says about its check; null while it has not ended. */
 export function lookAtJob(job: KubeObject): Look | null {
   const { name } = job.metadata;
   const conditions = field(job, 'status', 'conditions');

@@ -7,8 +7,8 @@ type Range = Pick<NonNullable<StepCheck['prometheus']>, 'min' | 'max'>;
 const unknown = (message: string): Look => ({ outcome: 'Unknown', message });
 
 /**
- * Returns what an answer of Prometheus's API says of a check. Only a number tells anything: no series, several, `NaN`,
- * an error and a warning (of a store that did not answer, say) leave it unknown.
+ * Returns what an answer of Prometheus's API says about a check. Only a number tells anything: no series, several,
+ * `NaN`, an error and a warning (of a store that did not answer, say) leave it unknown.
  */
 export function lookAtAnswer({ status, body }: { status: number; body: string }, range: Range): Look {
   const answer = parsedObject(body);

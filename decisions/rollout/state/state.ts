@@ -123,7 +123,7 @@ export const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
   completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
 
 /** Since when it has run in its present direction, in milliseconds since the epoch: deadlines count from here. */
-export const goesOnSince = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
+export const deadlinesFrom = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
   Math.max(...[startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time))));
 
 /** Failures that say something about the revision that VMs are being brought to. */

@@ -2,7 +2,7 @@ import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import type { SurgeVm } from '../../views/vm.ts';
 import type { RolloutContext } from '../state/context.ts';
 import { withOverdue } from '../state/overdue.ts';
-import { goesOnSince } from '../state/state.ts';
+import { deadlinesFrom } from '../state/state.ts';
 
 /** Counts extra VMs that have not come up in time as failures of the revision that they were made of. */
 export const withSurgeFailures = (context: RolloutContext, state: RolloutStatus): RolloutStatus =>
@@ -14,4 +14,4 @@ export const withSurgeFailures = (context: RolloutContext, state: RolloutStatus)
 
 /** Since when an extra VM has kept the rollout waiting, in milliseconds since the epoch. */
 export const downSince = ({ createdAt, notReadySince }: SurgeVm, state: RolloutStatus): number =>
-  Math.max(createdAt, notReadySince ?? 0, goesOnSince(state));
+  Math.max(createdAt, notReadySince ?? 0, deadlinesFrom(state));

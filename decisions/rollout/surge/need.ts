@@ -36,14 +36,14 @@ interface SurgeNeedInput {
 export function surgeNeed(context: RolloutContext, { state, revision, free, ...rest }: SurgeNeedInput): SurgeNeed {
   const { input, spec, surge, waits } = context;
   const { stepRemaining, unsettled } = rest;
-  const goesOn =
+  const continues =
     !input.isChangingMembers &&
     spec.update.kind === 'proactive' &&
     !context.isStopped(state) &&
     windowAt(spec.rollout.windows, input.now).open;
   const costly = free.filter(({ act, down }) => act !== 'write' && !down).length;
   const queued = input.queued.filter(({ act, role, wasDown }) => act !== 'write' && role === undefined && !wasDown);
-  const next = goesOn ? Math.max(Math.min(costly, stepRemaining ?? Infinity), 0) + queued.length : 0;
+  const next = continues ? Math.max(Math.min(costly, stepRemaining ?? Infinity), 0) + queued.length : 0;
   const begun = input.batches.flatMap(({ vms }) => vms).filter(({ name, wasDown }) => !wasDown && unsettled.has(name));
   const minReadyMs = minReadyMsOf(input.pool);
   for (const vm of surge) waits.requeue(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);

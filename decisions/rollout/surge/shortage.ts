@@ -3,7 +3,7 @@ import { isActive } from '../../health/availability.ts';
 import { formatNames } from '../../lib/names.ts';
 import { isSurge, type VmView } from '../../views/vm.ts';
 import type { RolloutContext } from '../state/context.ts';
-import { goesOnSince } from '../state/state.ts';
+import { deadlinesFrom } from '../state/state.ts';
 import { downSince } from './failures.ts';
 import type { SurgeNeed } from './need.ts';
 
@@ -20,7 +20,7 @@ function terminatingShortage(leaving: readonly VmView[], state: RolloutStatus): 
   const since = leaving.map(({ leavingSince, createdAt }) => leavingSince ?? createdAt);
   return {
     message: `no extra VM can be made until ${names} ${leaving.length === 1 ? 'is' : 'are'} deleted`,
-    since: Math.max(goesOnSince(state), ...since),
+    since: Math.max(deadlinesFrom(state), ...since),
   };
 }
 

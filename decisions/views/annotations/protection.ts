@@ -17,7 +17,7 @@ const ANNOTATIONS = { optedOut: DO_NOT_DISRUPT_ANNOTATION, protected: PROTECT_AN
 
 type Protection = keyof typeof ANNOTATIONS;
 
-/** What a VM's view says of them. */
+/** What a VM's view has of them. */
 export interface Protections {
   /** A user has protected it from scale-in, or from any deletion. */
   protected: boolean;

@@ -4,7 +4,7 @@ import { apiAddress } from './fetch-json.ts';
 
 /**
  * How a stream has ended. `signed-out`: the server does not know this browser, or a proxy before it has sent the
- * browser to its own page; `why`: what the server says of it.
+ * browser to its own page; `why`: what the server says about it.
  */
 export interface Ended {
   how: 'broken' | 'refused' | 'signed-out';

@@ -1,8 +1,8 @@
 import type { ActionName, VmState } from '../../contract/fleet.ts';
 
 /**
- * What is said of a VM in each state, in the order of a proportional bar: what is well first, what is worst last. Their
- * colours and glyphs: `styles/tokens.css`.
+ * What is said about a VM in each state, in the order of a proportional bar: what is well first, what is worst last.
+ * Their colours and glyphs: `styles/tokens.css`.
  */
 export const STATES: Record<VmState, string> = {
   R: 'ready',

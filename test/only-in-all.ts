@@ -4,7 +4,7 @@
  * and each command keeps a test in `npm test`; `test/api/docs-tests.test.ts` checks the guarantees.
  */
 export const ONLY_IN_ALL = [
-  'test/{cluster,dev,simulator,stacks,upgrade}/**/*.int.test.ts',
+  'test/{cluster,dev,simulator,upgrade}/**/*.int.test.ts',
   'test/deploy/{chart,monitoring,package,release}/**/*.int.test.ts',
   'test/deploy/{cluster,dashboard,image,namespaced,rights}.int.test.ts',
   'test/clients/dashboard/page/{buttons,drains,operations,outages,page}.int.test.ts',

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/objects/conditions.ts';
-import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
-import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
+import type { RunStrategy, VirtualMachine } from '../../../simulator/objects/kubevirt.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
 let cluster: SimulatedCluster;
@@ -25,19 +24,6 @@ const change = (name: string, from: string, to: string | null, dryRun = false): 
     ],
     { dryRun },
   );
-const typeOf = ({ spec }: VirtualMachine): string | undefined => spec.template.spec.domain.machine?.type;
-const cleared = async (name: string): Promise<string | undefined> =>
-  typeOf(await change(name, typeOf(await cluster.vm(name))!, null, true));
-const configured = async (configuration: object): Promise<void> => {
-  const key = { namespace: 'kubevirt', name: 'kubevirt' };
-  const before = (await cluster.kube.get<KubeVirt>(KubeVirts, key)).spec?.configuration ?? {};
-  await cluster.configure({ spec: { configuration } });
-  onTestFinished(async () => {
-    const undone = Object.fromEntries(Object.keys(configuration).map((field) => [field, before[field] ?? null]));
-    await cluster.configure({ spec: { configuration: undone } });
-  });
-};
-const typeOfVmi = async (name: string): Promise<string | undefined> => (await cluster.vmi(name)).status?.machine?.type;
 const stopped = (name: string, type: string) =>
   cluster.createMachine(name, {
     spec: { runStrategy: 'Halted' },
@@ -54,25 +40,6 @@ const running = (
     vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
     annotations,
   });
-describe('a machine type that is removed', () => {
-  test('is filled in at once: by the old field of the cluster, or that of the architecture', async () => {
-    await configured({ architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.4.0' } } });
-    await stopped('bare', 'pc-q35-rhel8.6.0');
-    await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.4.0'));
-    expect(typeOf(await cluster.vm('bare'))).toBe('pc-q35-rhel8.6.0');
-    await configured({ machineType: 'pc-q35-rhel9.8.0' });
-    await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.8.0'));
-    expect(typeOf(await change('bare', 'pc-q35-rhel8.6.0', null))).toBe('pc-q35-rhel9.8.0');
-    const created = await cluster.createMachine('created', { spec: { runStrategy: 'Halted' } });
-    expect(typeOf(created)).toBe('pc-q35-rhel9.8.0');
-    expect(created.spec.template.spec.architecture).toBe('amd64');
-  });
-
-  test('is not changed if another client was faster', async () => {
-    await stopped('contested', 'pc-q35-rhel8.6.0');
-    await expect(change('contested', 'pc-q35-rhel9.2.0', null)).rejects.toMatchObject({ status: 422 });
-  });
-});
 
 describe('a machine type that the cluster does not emulate', () => {
   test("is refused in KubeVirt's words, on creation and on any change", async () => {
@@ -87,32 +54,6 @@ describe('a machine type that the cluster does not emulate', () => {
 });
 
 describe('a running VMI', () => {
-  test('keeps its type until it is restarted, which RestartRequired asks for without a reason', async () => {
-    const { vmi } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '2s' });
-    await change('keeps', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
-    const asked = await eventually(async () => {
-      const condition = conditionOf(await cluster.vm('keeps'), 'RestartRequired');
-      expect(condition).toMatchObject({ status: 'True', message: NOT_LIVE });
-      return condition!;
-    });
-    expect(asked.reason ?? '').toBe('');
-    expect(await typeOfVmi('keeps')).toBe('pc-q35-rhel8.6.0');
-    await cluster.kube.delete(
-      VirtualMachineInstances,
-      { namespace: 'default', name: 'keeps' },
-      { uid: vmi.metadata.uid },
-    );
-    const next = await eventually(async () => {
-      const found = await cluster.vmi('keeps');
-      expect(found.metadata.uid).not.toBe(vmi.metadata.uid);
-      return found;
-    });
-    expect(next.status?.machine).toBeUndefined();
-    await cluster.shows('keeps', 'Running');
-    expect(await typeOfVmi('keeps')).toBe('pc-q35-rhel9.4.0');
-    expect(conditionOf(await cluster.vm('keeps'), 'RestartRequired')).toBeUndefined();
-  });
-
   test('has an old type, if that is an alias, which no change of its VM reveals', async () => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel8.6.0' } } });
     onTestFinished(
@@ -163,15 +104,4 @@ describe('a running VMI', () => {
     await cluster.shows('moves', 'Running');
     expect((await cluster.vmi('moves')).status?.migrationState).toMatchObject({ completed: true });
   });
-});
-
-test('stays on no node while none has its machine type', async () => {
-  await cluster.createMachine('retired', {
-    vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } },
-  });
-  await cluster.shows('retired', 'ErrorUnschedulable');
-  const label = 'machine-type.node.kubevirt.io/pc-q35-rhel7.4.0';
-  await cluster.kube.patch<Node>(Nodes, { name: 'sim-node-2' }, 'merge', { metadata: { labels: { [label]: 'true' } } });
-  await cluster.shows('retired', 'Running');
-  expect((await cluster.vmi('retired')).status?.nodeName).toBe('sim-node-2');
 });

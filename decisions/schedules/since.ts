@@ -8,8 +8,8 @@ interface ManagedFields {
 
 /**
  * Returns since when the schedule counts as it is now, in milliseconds since the epoch: since it was made, changed or
- * resumed. What was before that is not made up for, or a cron that is changed, or a schedule that is resumed, would run
- * at once, as CronJobs have surprised many. Remembered in the status: later writes to the object, such as of labels,
+ * resumed. Earlier times are not caught up: a cron that is changed, or a schedule that is resumed, would run at once,
+ * as CronJobs do to the surprise of many. Remembered in the status: later writes to the object, such as of labels,
  * change nothing.
  */
 export function effectiveSince({ metadata, status }: StoredSchedule): number {

@@ -10,7 +10,7 @@ interface UserDashboardsOptions {
   /** Returns a session in the name of the user, and of nobody else. */
   sessionFor: (identity: Identity) => Session;
   open: (identity: Identity, session: Session, onRevoked: () => void) => Promise<UserDashboard>;
-  /** How many users may look at once. */
+  /** How many users may use it at once. */
   most: number;
   /** How long a user's fleet is kept that no browser of theirs looks at, in milliseconds. */
   lingerMs?: number;

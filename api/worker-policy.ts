@@ -25,7 +25,7 @@ const isOf = (kinds: readonly Resource[]): string =>
   kinds.map(({ group, kind }) => `(owner.apiVersion.startsWith('${group}/') && owner.kind == '${kind}')`).join(' || ');
 const isControlledBy = (object: string, ...kinds: Resource[]): string =>
   `${controllersOf(object)}.exists(owner, ${isOf(kinds)})`;
-/** Of the object as it is to be, and as it was. */
+/** Requires it of the object as it is to be, and as it was. */
 const isEach = (must: (object: string) => string): string =>
   `[object, oldObject].all(one, one == null || ${must('one')})`;
 

@@ -24,7 +24,7 @@ const CONTACT_DEADLINE_MS = 5_000;
 /** What a caller of `catchUp` is about to read: by default everything. */
 interface Wanted {
   namespace?: string | undefined;
-  /** Of the VMs and VMIs of the namespace, only those with these names. */
+  /** Only the VMs and VMIs of the namespace with these names. */
   names?: readonly string[];
   /** Whether objects of other kinds have these versions, so that perhaps no event will show them. */
   areOfOthers?: boolean;

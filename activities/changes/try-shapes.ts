@@ -13,7 +13,7 @@ import { slowStart } from '../lib/slow-start.ts';
 import { liveVm, type LiveVm } from '../owners/live-vm.ts';
 import { MOST_SHAPES, VmChanger, type Change } from './vm-changer.ts';
 
-/** Of a namespace with more chosen VMs than this, all VMs are listed. */
+/** In a namespace with more chosen VMs than this, all VMs are listed. */
 const READ_ONE_BY_ONE = 20;
 
 export interface TryShapesOptions {

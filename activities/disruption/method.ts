@@ -34,7 +34,7 @@ export interface WaveStop {
 export interface Turn<Item> {
   /** VMs that the wave may start on now, in order. */
   next: readonly Item[];
-  /** Those that are given back if their turn does not come. */
+  /** VMs that are given back if their turn does not come. */
   waiting: readonly Item[];
   /** How many VMs the wave waits for, including VMs that it may start on. */
   open: number;

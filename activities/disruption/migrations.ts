@@ -28,7 +28,7 @@ import { refuseChanged } from './refuse-changed.ts';
 interface MigrationsOptions {
   client: KubeClient;
   claims: DisruptionClaims;
-  /** Of the pool; null for VMs that are in none, which have no budget. */
+  /** The VM's pool; null for a VM that is in none, and so has no budget. */
   key: PoolKey | null;
 }
 

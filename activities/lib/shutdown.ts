@@ -5,13 +5,13 @@ import { ApplicationFailure } from '@temporalio/common';
 const endOfAttempt = (type: string, message: string, nextRetryDelay: number) => (): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nextRetryDelay });
 
-/** Of an activity that only waits, on a worker that is asked to shut down. */
+/** Ends an activity that only waits, on a worker that is asked to shut down. */
 export const workerShutdown = endOfAttempt('WorkerStopping', 'the worker is shutting down', 1);
 
-/** Of an activity that only looks at caches, on a worker whose caches have lost the API server. */
+/** Ends an activity that only looks at caches, on a worker whose caches have lost the API server. */
 export const serverLost = endOfAttempt('ApiServerLost', 'this worker cannot reach the API server', 500);
 
-/** Of an activity that goes by what the API server no longer has: the next attempt looks anew. */
+/** Ends an activity that relies on what the API server no longer has: the next attempt looks anew. */
 export const serverRestored = endOfAttempt('ApiServerRestored', 'the API server was restored from a backup', 500);
 
 /** Rejects with this failure once the signal is aborted. */

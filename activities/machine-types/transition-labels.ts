@@ -20,7 +20,7 @@ const TRIES = 5;
 export interface ClearLabelsRequest {
   /** By its UID, the transition's VMs are marked. */
   operation: OperationRef;
-  /** Those named by `namespace/name`, or all of some namespaces that carry the transition's mark. */
+  /** VMs by `namespace/name`, or all VMs of some namespaces that carry the transition's mark. */
   vms: string[] | { allWithin: string[] | null };
   minVersions: ResourceVersions;
 }

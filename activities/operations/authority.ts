@@ -19,7 +19,7 @@ interface AuthorityOptions {
   workflowIdOf: WorkflowIdOf;
 }
 
-/** Of a run, as one of its activities was told. */
+/** What an activity was told about its run. */
 interface Claimed {
   operation: OperationRef;
   action: OperationAction;

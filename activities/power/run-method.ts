@@ -31,7 +31,7 @@ export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> 
   authority: Authority;
   /** How long a VM may take, in milliseconds. */
   deadlineMs: number;
-  /** Of a restart, how many of the VMs that count may be not ready at once. */
+  /** How many of the counted VMs may be not ready at once in a restart. */
   atOnce: number;
   /** Called with how the operation stands, as each look finds it. */
   tell: (progress: OperationProgress) => void;

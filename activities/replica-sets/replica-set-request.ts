@@ -27,7 +27,7 @@ export type PlannedSet =
   | ({
       gone: false;
       key: ReplicaSetKey;
-      /** That of the spec that the plan was made for. */
+      /** The generation of the spec that the plan was made for. */
       generation: number;
       minVersions: ResourceVersions;
       /** Writes of the status that the plan has seen. */

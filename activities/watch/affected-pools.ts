@@ -148,7 +148,7 @@ export const VM_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'transition',
   'transitionLabel',
 ]);
-/** Those, and what the pools' decisions read in part. */
+/** The fields of transitions, and what the pools' decisions read in part. */
 const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...VM_FIELDS_OF_TRANSITIONS, 'annotations']);
 /** VMI fields that only machine type transitions read. */
 export const VMI_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);

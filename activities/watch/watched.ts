@@ -25,7 +25,7 @@ export interface Watched {
   what: OwnerKind['noun'] | 'operation' | 'schedule';
   all: () => string[];
   exists: (key: string) => boolean;
-  /** Those that a change concerns. */
+  /** The objects that a change concerns. */
   affected: (change: CacheChange) => string[];
   /** The least time between two signals of it, in milliseconds. */
   leastMs: (key: string) => number;

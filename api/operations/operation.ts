@@ -149,7 +149,7 @@ export const OperationTemplateSpec = z
 /** What an operation of either kind asks for: only a cluster-wide one says which namespaces. */
 export type OperationSpec = z.infer<typeof ClusterWideSpec>;
 
-/** Of a VM, in a status. */
+/** The name of a VM in a status. */
 const VmName = z.string().max(317);
 
 export const OperationStatus = z.strictObject({

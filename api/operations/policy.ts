@@ -66,7 +66,7 @@ const hasEach = ({ resource, verb }: Right, first: number): string =>
     )
     .join(' && ');
 
-/** That the right is there: to each VM that is named if they are few, else to all. `unless`: if it is not asked for. */
+/** Requires the right: on each named VM if they are few, else on all. `unless`: when no right is needed. */
 const requires = (
   right: Right,
   { unless, most, refusal: refused }: { unless: string; most: number; refusal: (which: string) => object },

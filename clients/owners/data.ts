@@ -35,7 +35,7 @@ interface OwnerData {
   conditions: Condition[];
   /** Its members that are not ready, if it was named. */
   notReady?: { name: string; state: string; message: string | null }[];
-  /** Of a pool, as `drover rollout status -o json` prints it. */
+  /** The rollout of a pool, as `drover rollout status -o json` prints it. */
   rollout?: RolloutView;
   /** Id of its workflow in Temporal. */
   workflow: string;

@@ -17,7 +17,7 @@ import { isLeaving, whyExtra } from '../pool/leaving.ts';
 /** Field manager of `drover scale`. */
 export const SCALE_MANAGER = 'drover-scale';
 
-/** Of another try, in milliseconds: a worker that writes the status at that moment is not a reason to fail. */
+/** How long to wait before another try, in milliseconds: a worker may just have written the status. */
 export const PAUSE_MS = 100;
 
 interface RemovalOptions {

@@ -19,7 +19,7 @@ export interface Versions {
   client: string;
   /** Of drover's custom resources in the cluster: the release whose `drover setup` installed them. */
   definitions?: Version;
-  /** Of the workers that serve the cluster, each once; an older worker than 0.1.0 names none. */
+  /** The versions of the workers that serve the cluster, each once; a worker older than 0.1.0 names none. */
   workers?: string[] | Unknown;
   temporal?: Version;
   kubevirt?: Version;

@@ -39,7 +39,7 @@ export class CountedVms {
     if (this.has(key)) this.#changed.add(key);
   }
 
-  /** Those that should run and are not ready, whatever the cause. A standby VM may be kept paused. */
+  /** VMs that should run and are not ready, whatever the cause. A standby VM may be kept paused. */
   get out(): ReadonlySet<string> {
     for (const key of this.#changed) this.#look(key);
     this.#changed.clear();

@@ -3,7 +3,7 @@ import { doubling } from '../lib/backoff.ts';
 /** An act that was refused, so that nothing in the cluster shows it. */
 export interface RefusedEvacuation {
   vm: string;
-  /** Of the VMI. */
+  /** UID of the VMI. */
   uid: string;
   message: string;
   /** Since when the API server has refused it in a row, null if it has not; and how often it has. */
@@ -16,7 +16,7 @@ export interface RefusedEvacuation {
 /** A VM that drover could not begin to move. */
 export interface NotMoved {
   vm: string;
-  /** Of the VMI. */
+  /** UID of the VMI. */
   uid: string;
   /**
    * The budget had no room; another client migrates it, or is about to; KubeVirt does not begin its migration; or the

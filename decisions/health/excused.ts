@@ -15,7 +15,7 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'WaitingForVolumeBinding',
 ]);
 
-/** Those of a VM whose disks are being made. */
+/** The states of a VM whose disks are being made. */
 const FILLING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
 /** True for a VM that is not ready because of something outside of the VM. */

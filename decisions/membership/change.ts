@@ -14,7 +14,7 @@ export interface MembershipChange {
 
 /** What a worker has found as it carried a request about members out. */
 export interface MembersReport {
-  /** Of the request. */
+  /** Digest of the request. */
   digest: string;
   /** Names of the VMs that are where they were asked to be. */
   moved: string[];

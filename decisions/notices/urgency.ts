@@ -27,7 +27,7 @@ export const URGENCY: Readonly<Partial<Record<ConditionType, Urgency>>> = {
 
 export const urgencyOf = (type: string): Urgency | undefined => URGENCY[type as ConditionType];
 
-/** Those that nothing else tells a user of: what can't be done, or is in the way; they may pass. */
+/** Conditions that nothing else reports to a user: what can't be done, or is in the way; they may pass. */
 export const FAILING = Object.keys(URGENCY).filter(
   (type) => urgencyOf(type) === 'bad' && !['Stalled', 'Degraded', 'HealingSuspended'].includes(type),
 );

@@ -22,6 +22,6 @@ export function withTime(
   };
 }
 
-/** Those conditions of a pool or a set that others have put into its status: these stay. */
+/** The conditions that others have put into the status of a pool or a set: these stay. */
 export const conditionsOfOthers = ({ status }: { status?: { conditions?: Condition[] } }): Condition[] =>
   (status?.conditions ?? []).filter(({ type }) => !(type in CONDITION_REASONS));

@@ -14,7 +14,7 @@ export interface Readiness {
   message: string;
 }
 
-/** Those conditions of a status that tell how far its owner is. */
+/** The conditions of a status that say how far its owner is. */
 interface Said {
   replicas?: number;
   unavailableReplicas?: number;

@@ -17,7 +17,7 @@ export type PoolPhase =
   | 'Failed'
   | 'Healing';
 
-/** Those of its rollout that are more important than what else it does. */
+/** The phases of its rollout that are more important than anything else it does. */
 const OF_ROLLOUT = ['RollingOut', 'Waiting', 'Paused', 'Undoing', 'Failed'] as const;
 
 /** Returns the most important of the things that the pool is doing. */

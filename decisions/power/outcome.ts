@@ -13,7 +13,7 @@ import { ACTION_LABELS, type PowerAction, type PowerDone } from './action.ts';
 export interface VmInProgress {
   /** `namespace/name`. */
   vm: string;
-  /** Of the VM that was chosen: a later one of its name is another VM. */
+  /** UID of the VM that was chosen: a later VM of its name is another one. */
   uid: string;
   /** Since when, in milliseconds since the epoch. */
   since: number;
@@ -31,7 +31,7 @@ export interface VmInProgress {
 /** How it ended for one VM. */
 export interface PowerOutcome {
   vm: string;
-  /** Of the VM, if it has failed once it was in progress. */
+  /** UID of the VM, if it has failed once it was in progress. */
   uid?: string;
   end:
     | PowerDone
@@ -111,7 +111,7 @@ const PROGRESS: Record<PowerAction, (begun: VmInProgress, vm: VmView, input: Out
 
 const stopping = (vmi: VmiView | undefined): Progress => ({ why: `its VMI has not stopped${silenceOf(vmi)}` });
 
-/** Of a VM that was started or restarted. */
+/** The progress of a VM that was started or restarted. */
 function progressOfStart(begun: VmInProgress, vm: VmView, { action, snapshot, verify, now }: OutcomeInput): Progress {
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.

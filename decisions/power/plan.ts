@@ -42,7 +42,7 @@ export interface PowerPlanInput {
   restarts?: boolean;
   /** Whether more VMs may be taken. */
   mayStart: boolean;
-  /** They are taken only inside one of these. */
+  /** VMs are taken only inside one of these. */
   windows?: readonly MaintenanceWindow[];
   /** Which of them are taken first; scattered if absent. */
   order?: SelectionPolicy | undefined;

@@ -6,13 +6,13 @@ import type { Replica } from './replica.ts';
 export interface Members {
   /** Their labels no longer match the selector. */
   unmatched: Replica[];
-  /** They match the selector, and have no controller. */
+  /** Members that match the selector, and have no controller. */
   orphans: Replica[];
-  /** They have run to their end. */
+  /** Members that have run to their end. */
   ended: Replica[];
   /** It is unknown whether they run: an eager set has replaced them. */
   unknown: Replica[];
-  /** They stay, if they are not too many. */
+  /** Members that stay, if they are not too many. */
   active: Replica[];
   /** Names of all that hold a place. */
   present: Set<string>;
@@ -24,7 +24,7 @@ export interface MembersInput {
   set: StoredSet;
   /** All that the set controls, including terminating ones. */
   replicas: readonly Replica[];
-  /** Those of its namespace that no controller owns. */
+  /** Members of its namespace that no controller owns. */
   uncontrolled: readonly Replica[];
   /**
    * `strict`: a replica holds its place until it is gone, or is no longer the set's. `eager`: only while it is known to

@@ -55,7 +55,7 @@ export interface ReplicaSetPlan {
   failures: Failure[];
   phase: SetPhase;
   counts: OwnerCounts;
-  /** Those of the input that are still uncertain. */
+  /** Uncertain names of the input that are still uncertain. */
   uncertain: string[];
   /** Failed starts that the next plan must know of; null if none, and in a set of VMs, which KubeVirt starts. */
   starts: FailedStarts | null;

@@ -36,11 +36,11 @@ const progress = (
 
 /** VMs that are to leave the pool. */
 export interface LeavingVms {
-  /** Those that are too many and stay: nothing is done about them. */
+  /** Surplus VMs that stay: nothing is done about them. */
   blocked: BlockedSurplus | null;
   /** How many wait until others have gone. */
   waiting: number;
-  /** Those that are being deleted. */
+  /** VMs that are being deleted. */
   going: readonly Terminating[];
 }
 

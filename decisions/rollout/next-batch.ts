@@ -78,7 +78,7 @@ interface Limits {
 
 interface Choice {
   chosen: Candidate[];
-  /** Those of the chosen that go down by it, and have a place now. */
+  /** Chosen VMs that the batch takes down, and that have a place in the budget now. */
   paid: Set<Candidate>;
   /** Whether others would have been taken but for the limits. */
   hasMore: boolean;

@@ -9,7 +9,7 @@ export interface ReservedNames {
    * again by it.
    */
   pendingCreates: Set<string>;
-  /** Those among them that will be none of the pool's replicas. */
+  /** Names among them that will be no replicas of the pool. */
   pendingNonReplicas: Set<string>;
 }
 

@@ -74,7 +74,7 @@ export function chooseLeaving(input: ChoiceInput): VmView[] {
 /** What is known of a choice when it is carried out. */
 interface ChoiceMade extends Pick<ChoiceInput, 'vmiOf' | 'policy'> {
   leaving: readonly RegularVm[];
-  /** Those that stay, and might leave instead. */
+  /** VMs that stay, and might leave instead. */
   staying: readonly RegularVm[];
 }
 

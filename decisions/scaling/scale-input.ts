@@ -12,7 +12,7 @@ export type ScaleInput = Pick<
   reserved: ReadonlySet<string>;
   /** Names without a VM that an update will create: scaling doesn't create them. */
   pendingCreates: ReadonlySet<string>;
-  /** Those among them that will be none of the pool's replicas. */
+  /** Names among them that will be no replicas of the pool. */
   pendingNonReplicas: ReadonlySet<string>;
   /** Names of VMs that are being healed: they leave before others. */
   unhealthy: ReadonlySet<string>;

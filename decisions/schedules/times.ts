@@ -26,7 +26,7 @@ export interface Times {
 
 export interface TimesInput {
   schedule: StoredSchedule;
-  /** Those that the schedule has made, as far as they exist. */
+  /** The operations that the schedule has made, as far as they exist. */
   operations: readonly StoredOperation[];
   /**
    * The last time for which an operation was made as its workflow knows it, which may be later than the API server's if

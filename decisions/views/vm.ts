@@ -49,7 +49,7 @@ export interface VmView extends Protections {
   labels: Record<string, string>;
   /** Its own labels alone. */
   ownLabels: Record<string, string>;
-  /** Of a VM of a pool: its annotations, as `annotationsView` makes them. */
+  /** Annotations of a VM of a pool, as `annotationsView` makes them. */
   annotations: Record<string, string>;
   /**
    * Of a VM of a pool: its spec, which shares all equal parts with those of other VMs. Null for any other VM, and if it

@@ -71,7 +71,7 @@ export interface VmiView {
    * The node of its pod until that has come up, while KubeVirt does not say yet that the VMI is there; null after that.
    */
   podNode: string | null;
-  /** That node is cordoned. */
+  /** Whether that node is cordoned. */
   podNodeCordoned: boolean;
   /** Kubernetes starts its pods on cordoned nodes, too. */
   toleratesCordons: boolean;

@@ -27,7 +27,7 @@ export interface ProgressInput {
   /** The VM of that name, if the pool owns one. */
   vm: VmView | undefined;
   vmiOf: VmiOf;
-  /** Of the template of the revision; absent if it refers to no instance type and no preference. */
+  /** Expansion of the revision's template; absent if it refers to no instance type and no preference. */
   expansion?: Expansion | undefined;
   /** Whether the VM is still to be corrected; absent if that is no longer looked at. */
   hasDrift?: (vm: VmView) => boolean;

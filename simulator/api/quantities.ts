@@ -3,7 +3,7 @@ const message = "quantities must match the regular expression '^([+-]?[0-9.]+)([
 
 const isQuantity = (value: string): string => `isQuantity(string(${value}))`;
 
-/** That each value of a map, which may be missing, is a quantity. */
+/** Requires that each value of a map, which may be missing, is a quantity. */
 const amounts = (parent: string, field: string): string =>
   `!has(${parent}.${field}) || ${parent}.${field}.all(name, ${isQuantity(`${parent}.${field}[name]`)})`;
 

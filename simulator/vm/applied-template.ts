@@ -10,12 +10,12 @@ type Template = VirtualMachine['spec']['template'];
  * because its own spec also changes in other ways.
  */
 interface Hashes {
-  /** Of the spec without its live-updatable fields and what can be plugged. */
+  /** Hash of the spec without its live-updatable fields and what can be plugged. */
   rest: string;
   memory: string;
-  /** Of the spec without what can be plugged. */
+  /** Hash of the spec without what can be plugged. */
   spec: string;
-  /** Of the spec and the metadata. */
+  /** Hash of the spec and the metadata. */
   all: string;
 }
 

@@ -29,7 +29,7 @@ interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOpti
 class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
   readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
   readonly #byController: ObjectIndex<V>;
-  /** Those that an owner may own, by their namespace alone. */
+  /** The views that an owner may own, by their namespace alone. */
   readonly #possibleMembers: ObjectIndex<V>;
 
   constructor({ controllerOf, onChange, ...options }: MemberCacheOptions<O, V>) {
@@ -72,7 +72,7 @@ class MemberCache<O extends KubeObject, V extends { namespace: string; name: str
     return view !== undefined && !this.#isOwned(view, kind, owner);
   }
 
-  /** Of a view in the owner's namespace. */
+  /** `view` is in the owner's namespace. */
   #isOwned(view: V, kind: VmOwnerKind, { uid }: Identity): boolean {
     const controller = this.#controllerOf(view);
     return controller?.kind === kind && controller.uid === uid;

@@ -137,7 +137,7 @@ export interface OwnerCard {
   desired: number;
   current: number;
   ready: number;
-  /** Of those that exist, how many are stopped as their owner wants it. */
+  /** How many of the existing VMs are stopped as their owner wants it. */
   stopped: number;
   /** Standby VMs that are wanted. */
   standbyWanted: number;

@@ -30,7 +30,7 @@ export interface PowerRecord {
   /** Which pod the VMI had, and which migration of it by drover is begun: if it is migrated. */
   pod?: string;
   migration?: number;
-  /** Of the VM, like `notReadySince`. */
+  /** The VM's generation; `notReadySince` is the VM's, too. */
   generation: number;
   notReadySince: number | null;
 }

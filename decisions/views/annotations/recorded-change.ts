@@ -17,7 +17,7 @@ export interface RecordedChange {
   need: ChangeNeed;
   /** UID of the VMI that the operation is to restart for it; absent if it is to restart none. */
   vmi?: string;
-  /** Of an undo: values that a user had changed since, in words; absent if there were none. */
+  /** Values that a user had changed before an undo, in words; absent if there were none. */
   kept?: string;
 }
 

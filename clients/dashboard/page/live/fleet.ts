@@ -9,7 +9,7 @@ type Items = { [K in keyof Collections]: Map<string, Collections[K]> };
 interface Members {
   cells: VmCell[];
   at: Map<string, number>;
-  /** Of the last change, so that a view knows whether it has drawn this. */
+  /** The version of the last change, so that a view knows whether it has drawn this. */
   version: number;
 }
 

@@ -76,7 +76,6 @@ export async function openUserDashboard(session: Session, options: UserDashboard
         owners: (segments) => details.owner(segments),
         nodes: (segments) => details.node(segments),
         logs: (segments) => operations.log(segments),
-        reports: (segments) => operations.report(segments),
       },
       act: async (body) => {
         if (isReadOnly) throw new Failure(READ_ONLY);

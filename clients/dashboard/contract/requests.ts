@@ -125,21 +125,6 @@ export interface Paged<Line> {
  */
 export type OperationLog = Paged<LogEntry> & { temporalUrl: string | null };
 
-/** What has become of one VM in a change of machine types, as `drover machine-types report` has it. */
-export interface ReportLine {
-  namespace: string;
-  name: string;
-  from: string | null;
-  to: string | null;
-  vmiTypeBefore: string | null;
-  state: string;
-  tone: 'good' | 'bad' | 'warn' | 'busy';
-  message: string | null;
-}
-
-/** `GET /api/reports/NAMESPACE/NAME/PAGE/WORDS`: 404 for an operation that changes no machine types. */
-export type TransitionReport = Paged<ReportLine>;
-
 /** `GET /api/nodes/NAME`: VMIs left on a node, and what each waits for. 404 with `Fault` if the node does not exist. */
 export interface NodeDetails {
   node: string;

@@ -1,27 +1,23 @@
 import type { Act } from '../../../decisions/history/act.ts';
 import { ACT_ENDS } from '../../../decisions/history/ends.ts';
-import { operationName, operationResource } from '../../../decisions/operations/ref.ts';
+import { operationResource } from '../../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
-import { NotThere, sentenceOf } from '../../cli/failure.ts';
-import { readReport } from '../../machine-types/print-report.ts';
-import type { ReportRow } from '../../machine-types/report.ts';
+import { sentenceOf } from '../../cli/failure.ts';
 import { actsOfOperation } from '../../operations/acts.ts';
 import { workflowUrl } from '../../owners/progress.ts';
 import type { Session } from '../../session/session.ts';
-import type { LogEntry, OperationLog, ReportLine, TransitionReport } from '../contract/requests.ts';
+import type { LogEntry, OperationLog } from '../contract/requests.ts';
 import { namesIn } from './details.ts';
 import { Kept, soon } from './kept.ts';
 import { paged, type Read } from './paged.ts';
 
 /** For how long what was read of an operation is shown to all tabs, in milliseconds: it may be about 10,000 VMs. */
 const LOG_MS = 5_000;
-const REPORT_MS = 30_000;
 
-/** What an operation has done to each VM, as the commands `operations logs` and `machine-types report` have it. */
+/** What an operation has done to each VM, as the command `operations logs` has it. */
 export class OperationDetails {
   readonly #session: Session;
   readonly #logs = new Kept<Read<LogEntry>>(LOG_MS);
-  readonly #reports = new Kept<Read<ReportLine>>(REPORT_MS);
 
   constructor(session: Session) {
     this.#session = session;
@@ -33,19 +29,6 @@ export class OperationDetails {
     const id = operation.status?.workflowId;
     const temporalUrl = id === undefined ? null : await soon(workflowUrl(this.#session, id));
     return { ...paged(read, segments.slice(2)), temporalUrl };
-  }
-
-  async report(segments: readonly string[]): Promise<TransitionReport> {
-    const operation = await this.#read(segments);
-    const { uid, namespace } = operation.metadata;
-    if (operation.spec.machineType === undefined)
-      throw new NotThere(`operation ${segments[1]} changes no machine types`);
-    const meant = { uid, name: operationName(operation.metadata), operation };
-    const read = await this.#reports.get(uid, async () => {
-      const { report, notes } = await readReport(this.#session, meant, namespace);
-      return { lines: report.items.map((row) => ({ ...row, tone: TONES[row.state] })), notes };
-    });
-    return paged(read, segments.slice(2));
   }
 
   async #read([namespace, name]: readonly string[]): Promise<StoredOperation> {
@@ -66,16 +49,6 @@ export class OperationDetails {
   }
 }
 
-const TONES: Record<ReportRow['state'], ReportLine['tone']> = {
-  Done: 'good',
-  Waiting: 'warn',
-  Restarting: 'busy',
-  ChangedSince: 'warn',
-  Failed: 'bad',
-  Deferred: 'warn',
-  Excluded: 'warn',
-  Gone: 'warn',
-};
 const END_TONES = { well: 'good', bad: 'bad', skipped: 'warn', open: 'busy' } as const;
 
 const entriesOf = ({ time, endedAt, action, vms, from, to, end, message }: Act): LogEntry[] =>

@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { OperationSpec, OperationStatus } from '../../../api/operations/operation.ts';
-import { NotThere } from '../../../clients/cli/failure.ts';
 import type { OperationCard } from '../../../clients/dashboard/contract/fleet.ts';
-import { OperationDetails } from '../../../clients/dashboard/details/operation-details.ts';
 import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
-import type { Session } from '../../../clients/session/session.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import { Viewer } from './viewer.ts';
 
@@ -96,12 +93,4 @@ describe('an operation', () => {
       new Set(['operation shop/restart-1 has already ended']),
     );
   });
-});
-
-test('an operation that changes no machine types has no report of them', async () => {
-  const kube = { get: () => Promise.resolve(operation({})) };
-  const details = new OperationDetails({ kube: () => Promise.resolve(kube) } as unknown as Session);
-  const reading = details.report(['shop', 'restart-1', '1']);
-  await expect(reading).rejects.toThrow('operation restart-1 changes no machine types');
-  await expect(reading).rejects.toBeInstanceOf(NotThere);
 });

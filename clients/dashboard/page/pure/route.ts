@@ -6,7 +6,7 @@ export type Route =
   | { view: 'owner'; id: string; page: number; isTable: boolean }
   | { view: 'vm'; namespace: string; name: string }
   | { view: 'operations' }
-  | { view: 'operation'; id: string; page: number; find: string; isReport: boolean }
+  | { view: 'operation'; id: string; page: number; find: string }
   | { view: 'schedules' }
   | { view: 'drains' }
   | { view: 'node'; name: string }
@@ -24,10 +24,7 @@ export function routeOf(hash: string): Route {
   if (second === '') return listOf(path, params);
   const page = Math.max(1, Math.trunc(Number(params.get('page')) || 1));
   if (OWNERS.has(first)) return { view: 'owner', id: parts.join('/'), page, isTable: params.get('as') === 'table' };
-  if (OPERATIONS.has(first)) {
-    const [find, isReport] = [params.get('find') ?? '', params.get('as') === 'report'];
-    return { view: 'operation', id: parts.join('/'), page, find, isReport };
-  }
+  if (OPERATIONS.has(first)) return { view: 'operation', id: parts.join('/'), page, find: params.get('find') ?? '' };
   if (first === 'vmops') return { view: 'schedules' };
   if (first === 'vm' && third !== '') return { view: 'vm', namespace: second, name: third };
   return first === 'node' ? { view: 'node', name: second } : { view: 'unknown' };

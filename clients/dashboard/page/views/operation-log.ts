@@ -1,6 +1,6 @@
-import { html, nothing, type TemplateResult } from 'lit-html';
+import { html, type TemplateResult } from 'lit-html';
 import type { OperationCard } from '../../contract/fleet.ts';
-import type { LogEntry, OperationLog, Paged, ReportLine, TransitionReport } from '../../contract/requests.ts';
+import type { OperationLog } from '../../contract/requests.ts';
 import { loadedView } from '../parts/loaded.ts';
 import { prose } from '../parts/prose.ts';
 import { tableView } from '../parts/table.ts';
@@ -12,99 +12,55 @@ import { pagesView } from './members.ts';
 
 export type OperationRoute = Extract<Route, { view: 'operation' }>;
 
-/** What an operation did to each VM, and for a change of machine types what has become of each. */
-export function logView(
-  page: Page,
-  { namespace, name, transition }: OperationCard,
-  route: OperationRoute,
-): TemplateResult {
-  const isReport = transition !== null && route.isReport;
+/** What an operation did to each VM. */
+export function logView(page: Page, { namespace, name }: OperationCard, route: OperationRoute): TemplateResult {
   const segments = [namespace ?? '-', name, String(route.page), ...(route.find === '' ? [] : [route.find])];
-  const path = `${isReport ? 'reports' : 'logs'}/${segments.map(encodeURIComponent).join('/')}`;
-  const loaded = page.loader.get<OperationLog | TransitionReport>(path);
+  const loaded = page.loader.get<OperationLog>(`logs/${segments.map(encodeURIComponent).join('/')}`);
   return html`<section aria-labelledby="log-title">
     <header>
-      <h2 id="log-title">${isReport ? 'Report' : 'Log'}</h2>
-      ${transition === null ? nothing : asWhat(route)}
-      ${finder(route, isReport ? 'Find in the report' : 'Find in the log')}
+      <h2 id="log-title">Log</h2>
+      ${finder(route)}
     </header>
-    ${loadedView(loaded, (data) => linesOf(data, route, isReport))}
+    ${loadedView(loaded, (data) => linesOf(data, route))}
   </section>`;
 }
 
 /** The address of the same operation with something else of its log. */
-const hrefWith = ({ id, find, isReport }: OperationRoute, page = 1): string =>
-  hrefOf(id, { page: page === 1 ? '' : page, find, as: isReport ? 'report' : '' });
-
-const asWhat = (route: OperationRoute): TemplateResult =>
-  html`<p class="as">
-    ${
-      route.isReport
-        ? html`<a href=${hrefWith({ ...route, isReport: false })}>what was done, as a log</a>`
-        : html`<a href=${hrefWith({ ...route, isReport: true })}>what has become of each VM, as a report</a>`
-    }
-  </p>`;
+const hrefWith = ({ id, find }: OperationRoute, page = 1): string => hrefOf(id, { page: page === 1 ? '' : page, find });
 
 /** What is looked for is in the address, so that it can be sent. */
-function finder(route: OperationRoute, label: string): TemplateResult {
+function finder(route: OperationRoute): TemplateResult {
   const look = ({ target }: Event): void => {
     history.replaceState(null, '', hrefWith({ ...route, find: (target as HTMLInputElement).value.trim() }));
     dispatchEvent(new HashChangeEvent('hashchange'));
   };
   return html`<search>
     <label
-      ><span class="unseen">${label}</span>
-      <input type="search" placeholder=${label} .value=${route.find} @change=${look}
+      ><span class="unseen">Find in the log</span>
+      <input type="search" placeholder="Find in the log" .value=${route.find} @change=${look}
     /></label>
   </search>`;
 }
 
-function linesOf(data: OperationLog | TransitionReport, route: OperationRoute, isReport: boolean): TemplateResult {
-  const { page, pages, count, notes } = data;
+function linesOf(data: OperationLog, route: OperationRoute): TemplateResult {
+  const { page, pages, count, notes, temporalUrl } = data;
   const none = route.find === '' ? 'Nothing was done to any VM yet.' : 'Nothing matches.';
-  return html`${'temporalUrl' in data ? workflowLink(data.temporalUrl) : nothing}
-  ${notes.map((note) => html`<p class="note warn">${note}</p>`)}
+  return html`${workflowLink(temporalUrl)} ${notes.map((note) => html`<p class="note warn">${note}</p>`)}
   ${pagesView(page, pages, (to) => hrefWith(route, to), counted(count, 'line'))}
-  ${count === 0 ? html`<p class="empty">${none}</p>` : tableOf(data, isReport)}`;
+  ${count === 0 ? html`<p class="empty">${none}</p>` : logTable(data)}`;
 }
 
-const tableOf = (data: OperationLog | TransitionReport, isReport: boolean): TemplateResult =>
-  isReport ? reportTable(data as Paged<ReportLine>) : logTable(data as Paged<LogEntry>);
-
-const logTable = ({ lines }: Paged<LogEntry>): TemplateResult =>
+const logTable = ({ lines }: OperationLog): TemplateResult =>
   tableView(
     'Table of what was done',
     ['VM', 'What', 'Outcome', 'When', 'Why'],
     lines.map(
       ({ vm, what, end, tone, at, endedAt, message }) =>
         html`<tr>
-          <th scope="row">${vmLink(vm)}</th>
+          <th scope="row"><a href=${hrefOf(`vm/${vm}`)}>${vm}</a></th>
           <td>${what}</td>
           <td><span class="key ${tone}">${end}</span></td>
           <td><rel-time at=${endedAt ?? at}></rel-time></td>
-          <td>${prose(message ?? '')}</td>
-        </tr>`,
-    ),
-  );
-
-/** Pools are named in front of their VMs. */
-const vmLink = (vm: string): TemplateResult | string =>
-  vm.startsWith('pool ')
-    ? html`<a href=${hrefOf(`pool/${vm.slice('pool '.length)}`)}>${vm}</a>`
-    : html`<a href=${hrefOf(`vm/${vm}`)}>${vm}</a>`;
-
-const reportTable = ({ lines }: Paged<ReportLine>): TemplateResult =>
-  tableView(
-    'Table of VMs and their machine types',
-    ['VM', 'From', 'To', 'Its VMI had', 'State', 'Why'],
-    lines.map(
-      ({ namespace, name, from, to, vmiTypeBefore, state, tone, message }) =>
-        html`<tr>
-          <th scope="row"><a href=${hrefOf(`vm/${namespace}/${name}`)}>${namespace}/${name}</a></th>
-          <td>${from ?? '–'}</td>
-          <td>${to ?? '–'}</td>
-          <td>${vmiTypeBefore ?? '–'}</td>
-          <td><span class="key ${tone}">${state}</span></td>
           <td>${prose(message ?? '')}</td>
         </tr>`,
     ),

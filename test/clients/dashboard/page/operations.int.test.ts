@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { VirtualMachineOperations } from '../../../../api/resources.ts';
 import type { StoredOperation } from '../../../../decisions/views/stored-operation.ts';
 import { aFleet, runningTemplate, until } from '../../../integration/fleet.ts';
-import { NEW, OLD, TypedVms } from '../../../integration/machine-types/machine-types.ts';
 import { nowhere } from '../../drover.ts';
 import { droverHere } from '../../in-process.ts';
 import { aBrowser, untilAccessible } from './fixture/browser.ts';
@@ -50,18 +49,4 @@ test('the page of an operation has its log, VM by VM, as the command has it, and
   expect(page.url()).toContain('find=web-2');
   await page.getByRole('link', { name: `${namespace}/web-2` }).click();
   await page.getByRole('heading', { level: 1, name: 'web-2' }).waitFor();
-});
-
-test('the page of a change of machine types has the report of the command as well', async () => {
-  const vms = await TypedVms.of(fleet(), { db: { runStrategy: 'Halted' } });
-  const { namespace } = vms;
-  await done(namespace, 'types', { action: 'MachineType', vms: { selector: {} }, machineType: { from: OLD, to: NEW } });
-  const page = await opened(namespace);
-  await show(page, `#/vmop/${namespace}/types`, 'types');
-  await page.getByRole('link', { name: 'what has become of each VM, as a report' }).click();
-  await page.getByRole('heading', { name: 'Report' }).waitFor();
-  await until(async () =>
-    expect((await rows(page)).some((row) => row.includes(OLD) && row.includes('Done'))).toBe(true),
-  );
-  await untilAccessible(page);
 });

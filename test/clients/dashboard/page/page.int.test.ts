@@ -36,7 +36,7 @@ const VIEWS = [
   '#/node/node-3',
   '#/operations',
   '#/vmop/default/restart-x7k2p',
-  '#/vmop/default/types-2027?as=report',
+  '#/vmop/default/types-2027',
   '#/node/node-1',
   '#/schedules',
   '#/drains',

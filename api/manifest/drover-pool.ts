@@ -4,7 +4,7 @@ import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import type { Reader } from './reader.ts';
-import { configChangeNotes, deadlineNotes, healedDisksNote, templateNotes } from './template-notes.ts';
+import { healedDisksNote, templateNotes } from './template-notes.ts';
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_FIELD_NAMES: Record<string, string> = {
@@ -21,11 +21,7 @@ export const readDroverPool: Reader = (document, written) => {
   if (findings.length > 0) return { findings };
   const pool = object as VirtualMachinePool;
   const { spec } = pool;
-  notes.push(
-    ...templateNotes(spec.template, spec.replicas, 'pool'),
-    ...configChangeNotes(spec),
-    ...deadlineNotes(spec),
-  );
+  notes.push(...templateNotes(spec.template, spec.replicas, 'pool'));
   return { object: pool, notes };
 };
 

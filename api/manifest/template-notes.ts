@@ -1,5 +1,4 @@
-import type { PoolSpec, VmTemplate } from '../pool/pool.ts';
-import { DEFAULT_ROLLOUT } from '../rules/pool-defaults.ts';
+import type { VmTemplate } from '../pool/pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 
 /**
@@ -38,40 +37,6 @@ function movingSource({ spec }: Json, index: number): string[] {
   return [
     `spec.template.spec.dataVolumeTemplates[${index}]: the ${String(source['kind'])} ${String(source['name'])} names the image when ` +
       'a disk is made: if it changes, new VMs differ from the VMs that exist, without a rollout',
-  ];
-}
-
-/** Notes on a restart, for the sake of new cloud-init data, that guests would not notice. */
-export function configChangeNotes({ rollout, template }: PoolSpec): string[] {
-  if (rollout?.onConfigChange !== 'Restart') return [];
-  const { spec } = template.spec.template;
-  const volumes = listOf(isObject(spec) ? spec['volumes'] : undefined);
-  if (!volumes.some((volume) => diskOf(volume) !== undefined)) return [];
-  return volumes.flatMap((volume, index) => {
-    const init = volume['cloudInitNoCloud'] ?? volume['cloudInitConfigDrive'];
-    const isRead = isObject(init) && (isObject(init['secretRef']) || isObject(init['networkDataSecretRef']));
-    if (!isRead) return [];
-    return [
-      `spec.template.spec.template.spec.volumes[${index}]: cloud-init runs once on a persistent disk: ` +
-        'rollout.onConfigChange: Restart restarts VMs for a change that their guests do not apply',
-    ];
-  });
-}
-
-/** Returns a note if no VM can be available in time, however fast its guest boots. */
-export function deadlineNotes({ rollout, template }: PoolSpec): string[] {
-  const { minReadySeconds, progressDeadlineSeconds } = { ...DEFAULT_ROLLOUT, ...rollout };
-  const { spec } = template.spec.template;
-  const probe = isObject(spec) ? spec['readinessProbe'] : undefined;
-  const delay = isObject(probe) && typeof probe['initialDelaySeconds'] === 'number' ? probe['initialDelaySeconds'] : 0;
-  if (minReadySeconds + delay < progressDeadlineSeconds) return [];
-  const parts = [
-    ...(delay === 0 ? [] : [`its readinessProbe waits ${delay} s`]),
-    ...(minReadySeconds === 0 ? [] : [`spec.rollout.minReadySeconds is ${minReadySeconds}`]),
-  ];
-  return [
-    `spec.rollout.progressDeadlineSeconds: a VM can't be available within ${progressDeadlineSeconds} s, since ` +
-      `${parts.join(' and ')}: every update would fail`,
   ];
 }
 

@@ -12,7 +12,6 @@ import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { applyOne, dryRunAll, type Accepted, type ApplyOptions as Choices } from './apply.ts';
 import { formatChange, formatHalts, formatUnexpected } from './format-change.ts';
-import { missingReferences } from './missing-references.ts';
 import { readPlan } from './plan.ts';
 import { waitUntilReady } from './wait.ts';
 
@@ -45,7 +44,6 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   const accepted = await dryRunAll(planned, choices);
   const pools = accepted.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
   for (const line of await collisions(choices.kube, pools)) printNote(line);
-  for (const line of await missingReferences(choices.kube, pools)) printNote(line);
   const applied = [];
   for (const each of accepted) applied.push(await applyEach(each, choices, options.dryRun));
   if (options.dryRun !== 'server') await warnOfMissingWorkers(session);

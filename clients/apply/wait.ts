@@ -1,12 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreKubeError } from '../../kubernetes/errors.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../cli/owner.ts';
+import type { Owner } from '../cli/owner.ts';
 import { printNote, plain, print, shortDuration } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
-import { missingReferences } from './missing-references.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
 
 /** Pools or replica sets of one kind and namespace. */
@@ -15,7 +13,7 @@ interface Group {
   owners: Stored<Owner>[];
 }
 
-/** How often to say how far they are, and to look for what is missing. */
+/** How often to say how far they are. */
 const PROGRESS_MS = 10_000;
 
 /**
@@ -40,7 +38,7 @@ const failuresOf = (reason: unknown): unknown[] => (reason instanceof AggregateE
 async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, timeoutMs: number): Promise<void> {
   const progress = new ProgressLog(kind);
   let now = owners;
-  const timer = setInterval(() => void progress.printProgress(kube, now), PROGRESS_MS);
+  const timer = setInterval(() => progress.printProgress(now), PROGRESS_MS);
   try {
     await inTime(timeoutMs, (signal) =>
       followOwners({ kube, kind, owners, signal }, (newer) => {
@@ -92,12 +90,12 @@ class ProgressLog {
     });
   }
 
-  /** Reports their progress, and what they lack. */
-  async printProgress(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
-    const waiting = owners.filter((owner) => readyStateOf(this.#kind, owner).state === 'going');
-    for (const owner of waiting) this.#say(owner.metadata.name, readyStateOf(this.#kind, owner));
-    const pools = waiting.flatMap((owner) => (isPool(this.#kind, owner) ? [owner] : []));
-    for (const line of (await ignoreKubeError(missingReferences(kube, pools))) ?? []) this.#printOnce(line);
+  /** Reports their progress. */
+  printProgress(owners: readonly Stored<Owner>[]): void {
+    for (const owner of owners) {
+      const readyState = readyStateOf(this.#kind, owner);
+      if (readyState.state === 'going') this.#say(owner.metadata.name, readyState);
+    }
   }
 
   #say(name: string, readyState: ReadyState): void {

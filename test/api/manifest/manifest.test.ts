@@ -41,13 +41,6 @@ const withDisk = { spec: { running: true, dataVolumeTemplates: [{ metadata: { na
 /** The bare pool with these fields in its spec, as text. */
 const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
 
-/** What is said of the deadline of a pool's rollout. */
-const deadlineNotes = (rollout: object, readinessProbe?: object): string[] => {
-  const spec = { domain: { devices: {} }, ...(readinessProbe === undefined ? {} : { readinessProbe }) };
-  const template = { spec: { runStrategy: 'Always', template: { spec } } };
-  return parseManifests(stringify(barePool({ rollout, template })), 'p.yaml').flatMap((manifest) => manifest.notes);
-};
-
 describe('extra VMs during an update', () => {
   it.each<[string, object]>([
     ['nothing may go down', { maxUnavailable: 0, maxSurge: 1 }],
@@ -604,12 +597,6 @@ const notesOf = (volumes: object[], spec: object = {}, replicas = 2): string[] =
   return only(parseManifests(stringify(pool), 'x')).notes;
 };
 
-const told = (volumes: object[], onConfigChange: string): string[] => {
-  const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, volumes } } } };
-  const pool = barePool({ replicas: 1, rollout: { onConfigChange: onConfigChange as 'Restart' }, template });
-  return only(parseManifests(stringify(pool), 'x')).notes;
-};
-
 describe('notes on the VM template', () => {
   const claim = { name: 'data', persistentVolumeClaim: { claimName: 'shared' } };
 
@@ -630,27 +617,6 @@ describe('notes on the VM template', () => {
     expect(notesOf([], { template })).toEqual([]);
     expect(notesOf([], { template, runStrategy: 'RerunOnFailure' })).toEqual([note]);
     expect(notesOf([], { template: { spec: { domain: {} } }, runStrategy: 'RerunOnFailure' })).toEqual([]);
-  });
-
-  it('say that guests on persistent disks ignore new cloud-init data', () => {
-    const init = { name: 'init', cloudInitNoCloud: { secretRef: { name: 'init' } } };
-    const root = { name: 'root', persistentVolumeClaim: { claimName: 'root' } };
-    expect(told([root, init], 'Restart')).toEqual([
-      expect.stringContaining('volumes[1]: cloud-init runs once on a persistent disk'),
-    ]);
-    expect(told([root, init], 'Ignore')).toEqual([]);
-    expect(told([{ name: 'root', containerDisk: { image: 'i' } }, init], 'Restart')).toEqual([]);
-  });
-
-  it('say that no VM can be available before its deadline', () => {
-    expect(deadlineNotes({ minReadySeconds: 60, progressDeadlineSeconds: 60 })).toEqual([
-      "spec.rollout.progressDeadlineSeconds: a VM can't be available within 60 s, since spec.rollout.minReadySeconds is 60: every update would fail",
-    ]);
-    expect(deadlineNotes({ minReadySeconds: 30, progressDeadlineSeconds: 60 }, { initialDelaySeconds: 45 })).toEqual([
-      expect.stringContaining('its readinessProbe waits 45 s and spec.rollout.minReadySeconds is 30') as string,
-    ]);
-    expect(deadlineNotes({}, { initialDelaySeconds: 900 })).toHaveLength(1);
-    expect(deadlineNotes({ minReadySeconds: 30 }, { initialDelaySeconds: 45 })).toEqual([]);
   });
 
   it('say that new disks may have another image than the disks that exist', () => {

@@ -27,7 +27,7 @@ export interface Report {
  * Reads what a transition has done to each VM, of the given namespace if there is one, with notes. Once its operation
  * is deleted, reports what the VMs record of it.
  */
-export async function readReport(
+async function readReport(
   session: Session,
   { uid, name: id, operation }: Pick<FoundTransition, 'uid' | 'name' | 'operation'>,
   namespace: string | undefined,

@@ -201,8 +201,3 @@ test.each([
   });
   expect(existsSync(join(state, 'stack.json'))).toBe(false);
 });
-
-test.each(['stop', 'status'])('dev %s --help has examples', async (command) => {
-  const help = await droverHere(['dev', command, '--help']);
-  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('\nExamples:\n') });
-});

@@ -50,8 +50,16 @@ describe('help', () => {
     expect(alone).toEqual(asked);
   });
 
-  test.each(COMMANDS)('of %s has examples and the global flags', async (command) => {
-    const { code, stdout, stderr } = await droverHere([command, '--help']);
+  const ofRollouts = ['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'];
+  const ofHealing = ['status', 'pause', 'resume', 'now', 'skip'];
+  test.each([
+    ...COMMANDS,
+    ...ofRollouts.map((verb) => `rollout ${verb}`),
+    ...ofHealing.map((verb) => `heal ${verb}`),
+    'dev stop',
+    'dev status',
+  ])('of %s has examples and the global flags', async (command) => {
+    const { code, stdout, stderr } = await droverHere([...command.split(' '), '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover ${command}`));
     expect(stdout).toContain('--kubeconfig');

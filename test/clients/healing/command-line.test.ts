@@ -1,12 +1,6 @@
 import { expect, test } from 'vitest';
 import { droverHere } from '../in-process.ts';
 
-test.each(['status', 'pause', 'resume', 'now', 'skip'])('the help of %s has examples', async (command) => {
-  const { code, stdout, stderr } = await droverHere(['heal', command, '--help']);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover heal ${command}`));
-});
-
 test.each([
   [['heal', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
   [['heal', 'pause', 'pools'], 'which pool? Give its name'],

@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest';
 import { droverHere } from '../in-process.ts';
 
-test.each(['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'])(
-  'the help of %s has examples',
-  async (command) => {
-    const { code, stdout, stderr } = await droverHere(['rollout', command, '--help']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover rollout ${command}`));
-  },
-);
-
 test.each([
   [['rollout', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
   [['rollout', 'pause'], "missing required argument 'kind': pool, or pool/NAME"],

@@ -2,12 +2,18 @@ import { diskTemplates } from '../template/disk-template.ts';
 import { keptDiskOf } from '../template/kept-disk.ts';
 import type { StoredPool } from '../views/pool.ts';
 
+interface Owner {
+  kind: string;
+  name: string;
+  uid: string;
+}
+
 /** The metadata of a DataVolume or a claim that tells whose it is. */
 interface DiskObject {
   metadata: {
     labels?: Readonly<Record<string, string>>;
     annotations?: Readonly<Record<string, string>>;
-    ownerReferences?: readonly { kind: string; name: string; uid: string }[];
+    ownerReferences?: readonly Owner[];
     deletionTimestamp?: string;
   };
 }
@@ -37,26 +43,43 @@ export interface DiskConflict {
  * the disk does not exist yet, is the VM's own, or was kept for it, and nothing else uses it.
  */
 export function whyDiskIsHeld(input: HolderInput): DiskConflict | null {
-  const { name, vm, dataVolume, claim, users } = input;
-  const what = claim === undefined && dataVolume !== undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
-  const conflict = (message: string, passes = false): DiskConflict => ({ message: `${what} ${message}`, passes });
-  const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])].filter(
+  const { name, dataVolume, claim } = input;
+  const doesExist = dataVolume !== undefined || claim !== undefined;
+  const conflict = takenByOthers(input) ?? (doesExist ? notTheVms(input) : null);
+  const what = claim === undefined && dataVolume !== undefined ? 'DataVolume' : 'PersistentVolumeClaim';
+  return conflict && { ...conflict, message: `${what} ${name} ${conflict.message}` };
+}
+
+/** The owners of the disk, but for the DataVolume of its own name. */
+const ownersOf = ({ name, dataVolume, claim }: HolderInput): Owner[] =>
+  [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])].filter(
     ({ kind, name: owner }) => kind !== 'DataVolume' || owner !== name,
   );
-  const other = owners.find(({ kind, name: owner }) => kind !== 'VirtualMachine' || owner !== vm.name);
-  if (other !== undefined) return conflict(`belongs to ${other.kind} ${other.name}`);
+
+const passing = (message: string): DiskConflict => ({ message, passes: true });
+const lasting = (message: string): DiskConflict => ({ message, passes: false });
+
+function takenByOthers(input: HolderInput): DiskConflict | null {
+  const { vm, users } = input;
+  const other = ownersOf(input).find(({ kind, name: owner }) => kind !== 'VirtualMachine' || owner !== vm.name);
+  if (other !== undefined) return lasting(`belongs to ${other.kind} ${other.name}`);
   const user = users.find((one) => one.name !== vm.name);
-  if (user !== undefined) return conflict(`is used by ${user.kind} ${user.name}`);
-  if (dataVolume === undefined && claim === undefined) return null;
-  const goes = 'is still to be deleted with';
-  if (owners.some(({ uid }) => uid !== vm.uid)) return conflict(`${goes} an earlier VirtualMachine ${vm.name}`, true);
+  return user === undefined ? null : lasting(`is used by ${user.kind} ${user.name}`);
+}
+
+/** Why an existing disk that no others have is not the VM's; null if it is. */
+function notTheVms(input: HolderInput): DiskConflict | null {
+  const { name, vm, dataVolume, claim } = input;
+  const owners = ownersOf(input);
+  if (owners.some(({ uid }) => uid !== vm.uid))
+    return passing(`is still to be deleted with an earlier VirtualMachine ${vm.name}`);
   if ([dataVolume, claim].some((one) => one?.metadata.deletionTimestamp !== undefined))
-    return conflict('is being deleted', true);
+    return passing('is being deleted');
   if (owners.length > 0) return null;
   if (dataVolume === undefined && (claim?.metadata.ownerReferences ?? []).length > 0)
-    return conflict(`${goes} an earlier DataVolume ${name}`, true);
+    return passing(`is still to be deleted with an earlier DataVolume ${name}`);
   const message = whyNotKeptFor(claim, input.pool);
-  return message === null ? null : conflict(message);
+  return message === null ? null : lasting(message);
 }
 
 /** Returns why a disk that nothing owns is not the VM's; null if it was kept for it. */

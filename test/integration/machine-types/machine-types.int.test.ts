@@ -182,24 +182,6 @@ testOneOf({
     },
 });
 
-test('a change of a transition is undone, except where a user has changed it since', async () => {
-  const typedVms = await TypedVms.of(fleet(), {
-    off: { runStrategy: 'Halted' },
-    runs: {},
-    edited: { runStrategy: 'Halted' },
-  });
-  const done = await typedVms.change({ restartNow: true });
-  await done.result();
-  await typedVms.setType('edited', 'pc-q35-rhel9.2.0');
-  const undo = await typedVms.change({ restartNow: true, scope: { glob: '*', undoes: done.id } });
-  const result = await undo.result();
-  expect(result).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1 });
-  expect(await typedVms.type('off')).toBe(OLD);
-  expect(await typedVms.type('runs')).toBe(OLD);
-  expect((await typedVms.vmi('runs'))?.status?.machine?.type).toBe(OLD);
-  expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
-});
-
 // The last test: it ends the worker of the others.
 test('a missing right is reported before anything is written', async () => {
   needs('a worker that writes in all namespaces');

@@ -4,10 +4,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { type ManifestOptions } from '../cli/options.ts';
-import { isPool, type Owner } from '../cli/owner.ts';
+import type { Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
-import { collisions } from '../disks/collisions.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { applyOne, dryRunAll, type Accepted, type ApplyOptions as Choices } from './apply.ts';
@@ -42,8 +41,6 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
     checksVms: options.vmCheck,
   };
   const accepted = await dryRunAll(planned, choices);
-  const pools = accepted.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
-  for (const line of await collisions(choices.kube, pools)) printNote(line);
   const applied = [];
   for (const each of accepted) applied.push(await applyEach(each, choices, options.dryRun));
   if (options.dryRun !== 'server') await warnOfMissingWorkers(session);

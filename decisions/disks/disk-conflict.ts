@@ -103,15 +103,6 @@ export function poolsOfDisk(
   return [...others].filter((other) => isNeighbour(pool, other) && disksIn(other).has(template));
 }
 
-/**
- * Returns the other pools in the namespace with a disk template of the same name: VMs of the same number would share a
- * disk.
- */
-export function poolsOfSameDisks(pool: StoredPool, others: Iterable<StoredPool>): StoredPool[] {
-  const names = new Set(disksIn(pool).keys());
-  return [...others].filter((other) => isNeighbour(pool, other) && !names.isDisjointFrom(disksIn(other)));
-}
-
 const disksIn = ({ spec }: StoredPool): ReadonlyMap<string, unknown> => diskTemplates(spec.template.spec);
 
 const isNeighbour = ({ metadata }: StoredPool, other: StoredPool): boolean =>

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-conflict.ts';
+import { whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-conflict.ts';
 import { keptDiskMetadata } from '../../../decisions/template/kept-disk.ts';
-import { aPool } from '../fixtures/fleets.ts';
 import { aKeptDisk } from '../fixtures/kept-disks.ts';
 
 const heldBy = (found: Partial<HolderInput>, number: number | null = 2) =>
@@ -72,30 +71,4 @@ test('a disk that leaves with an earlier VM of the name, or is terminating, is h
     message: 'PersistentVolumeClaim root-2 is being deleted',
     passes: true,
   });
-});
-
-const withDisk = (disk: string, uid: string, namespace = 'shop') =>
-  aPool(
-    {
-      template: {
-        spec: {
-          runStrategy: 'Always',
-          dataVolumeTemplates: [{ metadata: { name: disk }, spec: {} }],
-          template: { spec: {} },
-        },
-      },
-    },
-    { uid, namespace },
-  );
-
-test('two pools of a namespace collide by the names of their disk templates', () => {
-  const pool = withDisk('root', 'one');
-  const others = [
-    pool,
-    withDisk('root', 'two'),
-    withDisk('data', 'three'),
-    withDisk('root', 'four', 'elsewhere'),
-    aPool({}, { uid: 'five' }),
-  ];
-  expect(poolsOfSameDisks(pool, others).map(({ metadata }) => metadata.uid)).toEqual(['two']);
 });

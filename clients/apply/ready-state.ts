@@ -1,9 +1,5 @@
-import type { Condition, Stored } from '../../api/objects.ts';
-import { wantedReplicas } from '../../api/rules/wanted-replicas.ts';
-import { runsByItself } from '../../decisions/health/availability.ts';
+import { conditionOf, type Condition, type Stored } from '../../api/objects.ts';
 import { urgencyOf } from '../../decisions/notices/urgency.ts';
-import { poolReadiness, setReadiness, type Readiness } from '../../decisions/owners/readiness.ts';
-import type { Pool } from '../../decisions/views/pool.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../cli/owner.ts';
 import { rolloutView } from '../pool/view.ts';
@@ -21,55 +17,40 @@ export type ReadyState =
 /** What the state itself says, or what comes of what the command waits for. */
 const SAID = new Set(['Stalled', 'Degraded', 'Progressing', 'Paused']);
 
+/** What holds a pool, and may end while a command waits. */
+const WAITED_FOR = new Set<string | undefined>(['WaitingForApproval', 'ProgressDeadlineExceeded', 'Stuck']);
+
+/** By the conditions that kstatus reads as well. */
 export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState {
   const { metadata, status } = owner;
   if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', message: 'it is being deleted' };
-  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return going(owner, 'Pending', 'waiting for a worker to pick it up');
-  return isPool(kind, owner) ? readyStateOfPool(owner) : readyStateOfSet(kind, owner);
+  const known: { conditions?: readonly Condition[] } | undefined = status;
+  const ready = conditionOf(known, 'Ready');
+  if (ready === undefined || (status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
+    return going(owner, { reason: 'Pending', message: 'waiting for a worker to pick it up' });
+  if (ready.status === 'True')
+    return ready.reason === 'OutdatedPods' ? { state: 'there', but: ready.message ?? '' } : { state: 'there' };
+  const stalled = conditionOf(known, 'Stalled');
+  if (stalled !== undefined)
+    return { state: 'stuck', message: (isPool(kind, owner) ? haltOf(owner) : undefined) ?? textOf(stalled) };
+  if (conditionOf(known, 'Reconciling') !== undefined || WAITED_FOR.has(ready.reason)) return going(owner, ready);
+  return { state: 'stuck', message: whyHeld(kind, owner, ready) };
 }
 
-function readyStateOfPool(pool: Stored<Pool>): ReadyState {
-  const readiness = poolReadiness(wantedBy(pool), pool.status ?? {}, new Date().toISOString());
-  const { reason, message } = readiness;
-  if (readiness.state === 'Stalled') return { state: 'stuck', message: haltOf(pool) ?? textOf(readiness) };
-  if (readiness.state !== 'Held') return readyState(pool, readiness);
-  const { paused } = rolloutView(pool);
-  if (reason === 'Paused' && paused !== null)
-    return {
-      state: 'stuck',
-      message: `it is paused by ${paused.by}${paused.reason === null ? '' : `: ${paused.reason}`}`,
-    };
-  if (reason === 'OutdatedVms')
-    return { state: 'stuck', message: `its updateStrategy leaves VMs to others: ${message}` };
-  return WAITED_FOR.has(reason) ? going(pool, reason, message) : { state: 'stuck', message: textOf(readiness) };
+function whyHeld(kind: OwnerKind, owner: Stored<Owner>, ready: Condition): string {
+  if (ready.reason === 'OutdatedVms') return `its updateStrategy leaves VMs to others: ${ready.message}`;
+  if (ready.reason !== 'Paused') return textOf(ready);
+  const paused = isPool(kind, owner) ? rolloutView(owner).paused : null;
+  if (paused === null) return `it is paused: ${ready.message}`;
+  return `it is paused by ${paused.by}${paused.reason === null ? '' : `: ${paused.reason}`}`;
 }
 
-/** What holds a pool, and may end while a command waits. */
-const WAITED_FOR = new Set<string>(['WaitingForApproval', 'ProgressDeadlineExceeded', 'Stuck']);
-
-function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
-  // Members that were not to be started are as the template wants them, although none is available.
-  const isToRun = kind.members.noun === 'VMI' || runsByItself(set.spec.template);
-  const readiness = setReadiness({ ...wantedBy(set), isToRun }, set.status ?? {}, new Date().toISOString());
-  return readiness.state === 'Held'
-    ? { state: 'stuck', message: `it is paused: ${readiness.message}` }
-    : readyState(set, readiness);
-}
-
-/** The worker says, as the condition `Stalled`, when a refusal has lasted for too long. */
-const wantedBy = (owner: Stored<Owner>) => ({ replicas: wantedReplicas(owner), deadlineSeconds: Infinity });
-
-function readyState(owner: Stored<Owner>, readiness: Readiness): ReadyState {
-  if (readiness.state === 'Ready')
-    return readiness.reason === 'OutdatedPods' ? { state: 'there', but: readiness.message } : { state: 'there' };
-  if (readiness.state === 'Stalled') return { state: 'stuck', message: textOf(readiness) };
-  return going(owner, readiness.reason, readiness.message);
-}
-
-const going = (owner: Stored<Owner>, phase: string, message: string): ReadyState => ({
+const going = (
+  owner: Stored<Owner>,
+  { reason = '', message = '' }: Pick<Condition, 'reason' | 'message'>,
+): ReadyState => ({
   state: 'going',
-  phase,
+  phase: reason,
   message,
   notes: (owner.status?.conditions ?? [])
     .filter(({ type, status }) => status === 'True' && urgencyOf(type) !== undefined && !SAID.has(type))

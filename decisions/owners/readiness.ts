@@ -4,7 +4,7 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { withTime, type UntimedCondition } from './conditions.ts';
 
 /** How far a pool or a set is on the way to what its spec says. */
-export interface Readiness {
+interface Readiness {
   /**
    * `Ready`: it is there. `Reconciling`: it is on the way, and continues by itself. `Held`: it is not there, and drover
    * leaves the rest to users, or to VMs that come back by themselves. `Stalled`: users have to correct something.

@@ -92,27 +92,26 @@ export async function readFleet(
   }
 }
 
-interface InventorySnapshot extends VmsSnapshot {
-  owners: OwningPool[];
-}
-
 /** Indexes the fleet by who owns what. */
-export function snapshotOf({ vms, vmis, pools }: Omit<VmInventory, 'nodes'>): InventorySnapshot {
+export function snapshotOf({ vms, vmis, pools }: Omit<VmInventory, 'nodes'>): VmsSnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const vmiByKey = new Map(vmis.map((vmi) => [`${vmi.namespace}/${vmi.name}`, vmi]));
   const owned = Map.groupBy(vms, ({ namespace, owner }) =>
     owner?.kind === VirtualMachinePools.kind ? identityKey({ namespace, uid: owner.uid }) : undefined,
   );
-  const owners = pools.map((pool): OwningPool => ({ pool, vms: () => owned.get(identityKey(pool.metadata)) ?? [] }));
-  const ownerByKey = new Map(owners.map((owner) => [identityKey(owner.pool.metadata), owner]));
+  const owners = new Map(
+    pools.map((pool): [string, OwningPool] => {
+      const key = identityKey(pool.metadata);
+      return [key, { pool, vms: () => owned.get(key) ?? [] }];
+    }),
+  );
   return {
-    owners,
     vmOf: (key) => byKey.get(key),
     vmiOf: ({ namespace, name, uid }) => {
       const vmi = vmiByKey.get(`${namespace}/${name}`);
       return vmi?.vmUid === uid ? vmi : undefined;
     },
     poolOf: ({ namespace, owner }) =>
-      owner?.kind === VirtualMachinePools.kind ? ownerByKey.get(identityKey({ namespace, uid: owner.uid })) : undefined,
+      owner?.kind === VirtualMachinePools.kind ? owners.get(identityKey({ namespace, uid: owner.uid })) : undefined,
   };
 }

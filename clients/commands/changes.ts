@@ -6,7 +6,7 @@ import { atOnceOption, withMaking } from './operations.ts';
 /** Adds the flags by which all commands of changes are told which change, and of which VMs. */
 const withChange = (command: Command): Command =>
   command
-    .argument('[names...]', 'of VMs')
+    .argument('[names...]', 'names of the VMs')
     .option('-l, --selector <selector>', 'VMs with these labels, such as app=db,tier!=web')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('--patch <file>', 'the change, as a merge patch of a VirtualMachine: a file, or - for standard input')
@@ -61,7 +61,7 @@ const applyChangeCommand = (): Command =>
 const undoChangeCommand = (): Command =>
   withMaking(
     new Command('undo')
-      .argument('<operation>', 'its name, as `drover change list` shows it')
+      .argument('<operation>', 'name of the change, as `drover change list` shows it')
       .description('restore the values that a change has replaced, unless they were changed since')
       .option('-A, --all-namespaces', 'in all namespaces')
       .option('--restart', 'restart VMs whose change needs it, each as it is changed; without it, they wait')

@@ -39,7 +39,7 @@ export class Command extends Commander {
 
 /** A command that takes the names of pools. */
 export const poolsCommand = (name: string): Command =>
-  new Command(name).argument('<kind>', 'pool, or pool/NAME').argument('[names...]', 'of pools');
+  new Command(name).argument('<kind>', 'pool, or pool/NAME').argument('[names...]', 'names of pools');
 
 /** A command that asks something of pools. */
 export const controlCommand = (name: string): Command =>

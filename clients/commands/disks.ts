@@ -5,7 +5,7 @@ import { Command } from './command.ts';
 const pruneDisksCommand = (): Command =>
   new Command('prune')
     .description('delete kept disks, and what is on them')
-    .argument('[names...]', 'of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them')
+    .argument('[names...]', 'names of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them')
     .option('--pool <name>', 'only disks of this pool, even if the pool was deleted')
     .option('--orphaned', 'only disks whose pool was deleted')
     .option('--older-than <duration>', 'only disks kept for longer than this, such as 90m or 720h', parseDuration)
@@ -23,7 +23,7 @@ const adoptDisksCommand = (): Command =>
     .description('give a pool the disks that an earlier pool of its name has kept')
     .argument(
       '[names...]',
-      'of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them (default: all that it has kept)',
+      'names of claims, as `kubectl get pvc -l drover.dev/kept-disk` shows them (default: all that it has kept)',
     )
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())

@@ -6,7 +6,7 @@ const healStatusCommand = (): Command =>
   new Command('status')
     .description('VMs that are being replaced: which attempt, why, and when next; and how the last replacements ended')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
-    .argument('[names...]', 'of pools; all if none is given')
+    .argument('[names...]', 'names of pools; all if none is given')
     .option('-w, --watch', 'show it as it changes, until Ctrl-C')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .examples(

@@ -101,7 +101,7 @@ const updateMachineTypesCommand = (): Command =>
 const undoTransitionCommand = (): Command =>
   addFollowOptions(addRestartOptions(new Command('undo')))
     .description('give VMs back the machine types that a transition has changed, unless they were changed since')
-    .argument('<operation>', 'its name, as `list` shows it; its UID, if several had that name')
+    .argument('<operation>', 'name of the operation, as `list` shows it; its UID, if several had that name')
     .examples(
       [
         'Undo all of it, and restart the VMIs',
@@ -116,7 +116,10 @@ const transitionReportCommand = (): Command =>
     .description(
       'show what a transition has done to each VM, even long after its end: its type before and after, its state, and why',
     )
-    .argument('[name]', 'of the operation, as `list` shows it, or its UID; by default the running one, or the newest')
+    .argument(
+      '[name]',
+      'name of the operation, as `list` shows it, or its UID; by default the running one, or the newest',
+    )
     .addOption(formatOption(['json', 'yaml']))
     .examples(
       [

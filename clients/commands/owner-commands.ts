@@ -36,7 +36,7 @@ export const statusCommand = (): Command =>
       'show the progress of pools or replica sets: VMs by state, operations in progress, recent errors; if named, why VMs are not ready',
     )
     .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
-    .argument('[names...]', 'of these objects')
+    .argument('[names...]', 'names of these objects')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only pools or sets with these labels, such as app=web,tier!=db')
     .addOption(formatOption(['json', 'yaml']))
@@ -64,7 +64,7 @@ export const scaleCommand = (): Command =>
   new Command('scale')
     .description('remove exactly these VMs of a pool; kubectl sets a number')
     .argument('<kind>', `${kindArguments([Pools])}, or KIND/NAME`)
-    .argument('[name]', 'of the pool')
+    .argument('[name]', 'name of the pool')
     .requiredOption('--remove <names>', 'VMs, given as NAME,NAME…; the replicas are lowered by their number', list)
     .option('--current-replicas <count>', 'only if this is the current number', parseCount)
     .addOption(dryRunOption())
@@ -78,7 +78,7 @@ export const historyCommand = (): Command =>
         'as far back as it is on record: when, from what to what, who requested it, how it ended',
     )
     .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
-    .argument('[names...]', 'of these objects')
+    .argument('[names...]', 'names of these objects')
     .option('--vm <name>', 'only what was done to this VM')
     .option(
       '--since <duration>',
@@ -100,7 +100,7 @@ export const driftCommand = (): Command =>
   new Command('drift')
     .description('list fields of VMs that users have changed, so that the VMs differ from their templates')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
-    .argument('[names...]', 'of these objects')
+    .argument('[names...]', 'names of these objects')
     .addOption(formatOption(['json', 'yaml']))
     .examples(
       ['All pools of the namespace', 'drover drift'],

@@ -7,7 +7,7 @@ const statusCommand = (): Command =>
   new Command('status')
     .description('show the progress of rollouts, why they wait, and what failed')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
-    .argument('[names...]', 'of pools')
+    .argument('[names...]', 'names of pools')
     .option(
       '-w, --watch',
       'keep watching until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted',

@@ -33,4 +33,4 @@ const runCommand = (): Command =>
 const onOne = (verb: string, description: string): Command =>
   new Command(verb)
     .description(description)
-    .argument('<name>', 'of the schedule, as `kubectl get vmopschedule` shows it');
+    .argument('<name>', 'name of the schedule, as `kubectl get vmopschedule` shows it');

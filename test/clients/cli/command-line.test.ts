@@ -125,7 +125,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['status', '--address', 'http://127.0.0.1:7233'],
       "option '--address <host:port>' argument 'http://127.0.0.1:7233' is invalid. Give a host and a port, such as 127.0.0.1:7233.",
     ],
-    [['schedules', 'run'], "missing required argument 'name': of the schedule, as `kubectl get vmopschedule` shows it"],
+    [
+      ['schedules', 'run'],
+      "missing required argument 'name': name of the schedule, as `kubectl get vmopschedule` shows it",
+    ],
     [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
     [['drain', 'status'], "missing required argument 'node': its name"],
     [

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { droverHere } from '../in-process.ts';
 
 test.each([
-  [['undo'], "missing required argument 'operation': its name, as `list` shows it; its UID, if several had that name"],
+  [
+    ['undo'],
+    "missing required argument 'operation': name of the operation, as `list` shows it; its UID, if several had that name",
+  ],
   [['status', '--watch', '-o', 'json'], "option '-o, --output <format>' cannot be used with option '-w, --watch'"],
   [
     ['report', '-o', 'csv'],

@@ -177,7 +177,7 @@ test('a request without a worker stays on the pool: the next worker carries it o
   const log = await OwnershipLog.start(fleet(), namespace);
   const adopted = {
     code: 1,
-    stderr: expect.stringContaining('no worker has within 1 s') as string,
+    stderr: expect.stringContaining('no worker has done so within 1 s') as string,
   };
   expect(await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s')).toMatchObject(adopted);
   const again = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s');

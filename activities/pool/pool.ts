@@ -6,8 +6,9 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
 import type { Target, Member } from '../../decisions/owners/steps.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ActivityOptions } from '../cache/access.ts';
-import { isMislabelled } from '../cache/objects/known-roles.ts';
+import { mislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
@@ -64,16 +65,21 @@ export function createPoolActivities(options: PoolActivityOptions) {
       if (batches === null) return { incomplete: true };
       if (resultUnknown) await cache.vms.relist({ namespace });
       let reached = await cache.catchUp(minVersions, { namespace });
-      let pool = await knownPool(client, cache, { namespace, name });
-      if (pool !== undefined && isMislabelled(cache, pool)) {
-        // Its record may be newer than this cache, and a VM that was made for it is not a surplus replica.
+      let pool: StoredPool | undefined;
+      const asked = new Set<string>();
+      for (;;) {
+        pool = await knownPool(client, cache, { namespace, name });
+        if (pool === undefined || cache.isDelegated(namespace)) return { gone: true };
+        await revisions.expandAll(pool);
+        // The record may be newer than this cache, and a VM that was made for it is not a surplus replica. Looked at
+        // after all that is waited for, since the next VM may have come meanwhile.
+        const strange = mislabelled(cache, pool).filter((uid) => !asked.has(uid));
+        if (strange.length === 0) break;
+        for (const uid of strange) asked.add(uid);
         const live = await livePool(client, { namespace, name, uid: pool.metadata.uid });
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion }, { namespace });
-        pool = await knownPool(client, cache, { namespace, name });
       }
-      if (pool === undefined || cache.isDelegated(namespace)) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      await revisions.expandAll(pool);
       const input = { ...snapshotOf(cache, pool), ...rest, now, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
       return {

@@ -26,6 +26,9 @@ export function changeRoles(
       vms.amend(`${namespace}/${name}`, withRole);
 }
 
-/** Reports whether the role label of some VM of the pool says what its record does not. */
-export const isMislabelled = ({ vms }: Pick<MemberCaches, 'vms'>, { metadata }: StoredPool): boolean =>
-  vms.ownedBy('VirtualMachinePool', metadata).some(({ role, roleLabel }) => roleLabel !== null && roleLabel !== role);
+/** The UIDs of the pool's VMs whose role label says what its record, as this worker knows it, does not. */
+export const mislabelled = ({ vms }: Pick<MemberCaches, 'vms'>, { metadata }: StoredPool): string[] =>
+  vms
+    .ownedBy('VirtualMachinePool', metadata)
+    .filter(({ role, roleLabel }) => roleLabel !== null && roleLabel !== role)
+    .map(({ uid }) => uid);

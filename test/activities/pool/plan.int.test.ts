@@ -16,8 +16,13 @@ import { idInDefault } from '../cache/worker-cache.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
-/** The activities of a worker whose watches report nothing after the first list. */
-async function behindTheTimes(): Promise<Pick<ReturnType<typeof createPoolActivities>, 'plan'>> {
+/**
+ * The activities of a worker whose watches report nothing after the first list. `meanwhile`: what happens while a plan
+ * expands the templates.
+ */
+async function behindTheTimes(
+  meanwhile?: (cache: ClusterCache) => Promise<void>,
+): Promise<Pick<ReturnType<typeof createPoolActivities>, 'plan'>> {
   const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
@@ -28,11 +33,17 @@ async function behindTheTimes(): Promise<Pick<ReturnType<typeof createPoolActivi
     await snapshot.stop();
     await client.close();
   });
+  const revisions = new Revisions({ client, cache: snapshot });
+  const expandAll = revisions.expandAll.bind(revisions);
+  revisions.expandAll = async (pool) => {
+    await expandAll(pool);
+    await meanwhile?.(snapshot);
+  };
   const activities = createPoolActivities({
     claims: new DisruptionClaims(client, snapshot),
     client,
     cache: snapshot,
-    revisions: new Revisions({ client, cache: snapshot }),
+    revisions,
     ownerIdOf: idInDefault,
     burst: 250,
     concurrency: 8,
@@ -93,6 +104,26 @@ test('a plan lists again after a step whose outcome is unknown', async () => {
   expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
   // Nothing is left to create. The test has not kept the template that it created the VM from.
   expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [{ kind: 'createRevision' }] });
+});
+
+test('an extra VM that comes while a plan is made is no replica, though its pool has yet to be heard of', async () => {
+  const namespace = await fleet().namespace();
+  const { metadata } = await fleet().createPool(namespace, 'web', { replicas: 1 });
+  const held = await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
+    metadata: { finalizers: [POOL_FINALIZER] },
+  });
+  let isMade = false;
+  const worker = await behindTheTimes(async (cache) => {
+    if (isMade) return;
+    isMade = true;
+    const pool = held as unknown as StoredPool;
+    const status = { roles: [{ vm: 'web-2', role: 'Surge', at: new Date().toISOString() }] };
+    await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', { status }, { subresource: 'status' });
+    await fleet().kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, 2, 'Surge'));
+    await cache.vms.relist({ namespace });
+  });
+  const plan = await worker.plan(request(namespace, { pools: held.metadata.resourceVersion }));
+  expect(plan).toMatchObject({ steps: expect.arrayContaining([expect.objectContaining({ numbers: [1] })]) as unknown });
 });
 
 test('a pool that the watch does not show yet is not taken for gone', async () => {

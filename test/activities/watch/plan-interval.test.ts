@@ -35,6 +35,16 @@ test.each([
   );
 });
 
+test.each([
+  [1_000, 1_500],
+  [4_000, 4_000],
+  [30_000, 10_000],
+])('a pool of %i VMs that rolls out is planned every %i ms', (replicas, ms) => {
+  const pool = aPool({ replicas });
+  const status = { replicas, rollout };
+  expect(leastPlanIntervalMs({ ...pool, status })).toBe(ms);
+});
+
 test('an owner that is gone is told of at once', () => expect(leastPlanIntervalMs(undefined)).toBe(0));
 
 test('a pool counts as rolling out from the moment that its template has changed', () => {

@@ -1,0 +1,115 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ClusterCache } from '../activities/cache/cluster-cache.ts';
+import { snapshotOf } from '../activities/cache/snapshot.ts';
+import { containedPlan } from '../decisions/pool/contained-plan.ts';
+import { KubeClient } from '../kubernetes/client.ts';
+import { loadKubeConfig } from '../kubernetes/config.ts';
+import { createMetrics } from '../workers/metrics/metrics.ts';
+import { startCacheServer } from './cache-server.ts';
+import { median } from './measure.ts';
+
+/**
+ * Measures what a worker keeps of a large fleet: `node bench/cache.ts [VMS] [POOLS]`. A server without a cluster behind
+ * it answers lists and watches with running VMs of realistic size; the worker's own cache, planner and metrics, without
+ * Temporal, read them in a process with the garbage collector at hand.
+ */
+const [VMS = 200_000, POOLS = 1_000] = process.argv.slice(2).map(Number);
+const EVENTS = 5_000;
+const PLANS = 50;
+const MIB = 2 ** 20;
+/** In MiB. */
+const HEAP = 12_288;
+
+const mib = (bytes: number): string => `${Math.round(bytes / MIB).toLocaleString('en')} MiB`;
+
+async function serve(): Promise<void> {
+  const server = await startCacheServer({ vms: VMS, pools: POOLS });
+  const child = fork(import.meta.filename, [String(VMS), String(POOLS)], {
+    env: { ...process.env, CACHE_SERVER: server.url },
+    execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
+  });
+  child.on('message', (count: number) => void server.change(count).then((version) => child.send(version)));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  server.close();
+  process.exitCode = code ?? 1;
+}
+
+const named = (key: string, value: object) => [{ name: 'bench', [key]: value }];
+
+function kubeconfigOf(server: string, folder: string): string {
+  const path = join(folder, 'kubeconfig');
+  writeFileSync(
+    path,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'bench',
+      clusters: named('cluster', { server, 'insecure-skip-tls-verify': true }),
+      users: named('user', {}),
+      contexts: named('context', { cluster: 'bench', user: 'bench' }),
+    }),
+  );
+  return path;
+}
+
+/** Milliseconds of CPU and of time. */
+async function timed(act: () => unknown): Promise<{ cpu: number; time: number }> {
+  const [before, start] = [process.cpuUsage(), performance.now()];
+  await act();
+  const { user, system } = process.cpuUsage(before);
+  return { cpu: (user + system) / 1000, time: performance.now() - start };
+}
+
+const kept = (): number => {
+  globalThis.gc!();
+  return process.memoryUsage().heapUsed;
+};
+
+async function measure(server: string, folder: string): Promise<void> {
+  const client = new KubeClient(loadKubeConfig({ kubeconfig: kubeconfigOf(server, folder) }));
+  const cache = new ClusterCache({ client, onError: (resource, error) => console.error(resource, error.message) });
+  const empty = kept();
+  const lists = await timed(() => cache.start());
+  const heap = kept() - empty;
+  const peak = process.resourceUsage().maxRSS * 1024;
+  console.log(
+    `${VMS} running VMs in ${POOLS} pools: lists in ${(lists.time / 1000).toFixed(1)} s with ${(lists.cpu / 1000).toFixed(1)} s of CPU; ` +
+      `${mib(heap)} of heap, ${(((heap / VMS) * 1000) / MIB).toFixed(1)} MiB for 1,000 VMs; ${mib(peak)} resident at most`,
+  );
+
+  const events = await timed(async () => {
+    process.send!(EVENTS);
+    const [version] = (await once(process, 'message')) as [string];
+    if (!(await cache.vmis.reached(BigInt(version), 60_000))) throw new Error('the watch did not report all changes');
+  });
+  console.log(`an event of a VMI: ${(events.cpu / EVENTS).toFixed(2)} ms of CPU`);
+
+  const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst: 250 };
+  const ofPool = { ...idle, rollout: null, batches: [], healing: null, batchesNotBefore: 0, now: Date.now() };
+  const times: number[] = [];
+  for (const pool of [...cache.pools.values()].slice(0, PLANS))
+    times.push((await timed(() => containedPlan({ ...snapshotOf(cache, pool), ...ofPool }))).cpu);
+  console.log(`a plan of a pool of ${VMS / POOLS} VMs: ${median(times).toFixed(1)} ms of CPU`);
+
+  const { registry, pools } = createMetrics('bench');
+  let text = '';
+  const scrape = await timed(async () => {
+    pools.look(cache.pools.values());
+    text = await registry.metrics();
+  });
+  console.log(`a scrape: ${scrape.cpu.toFixed(0)} ms of CPU, ${(text.length / MIB).toFixed(1)} MiB`);
+  await cache.stop();
+  await client.close();
+}
+
+const { CACHE_SERVER } = process.env;
+if (CACHE_SERVER === undefined) await serve();
+else {
+  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  await measure(CACHE_SERVER, folder).finally(() => rmSync(folder, { recursive: true }));
+  process.disconnect();
+}

@@ -8,6 +8,7 @@ import { changeCommand } from './commands/changes.ts';
 import { disksCommand } from './commands/disks.ts';
 import { drainCommand } from './commands/drain.ts';
 import { doctorCommand, setupCommand, versionCommand } from './commands/drover/cluster-commands.ts';
+import { completeCommand, completionCommand } from './commands/drover/completion.ts';
 import { dashboardCommand } from './commands/drover/dashboard.ts';
 import { devCommand } from './commands/drover/dev.ts';
 import { workerCommand } from './commands/drover/worker.ts';
@@ -50,12 +51,25 @@ const GROUPS = {
   'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, versionCommand],
 };
 
+/** The `drover` command with all of its subcommands. `name`: what users type to call it. */
+export function droverProgram(name = 'drover'): Command {
+  const program = withoutCompletion(name);
+  program.addCommand(inherit(completionCommand(), program));
+  program.addCommand(
+    inherit(
+      completeCommand(() => withoutCompletion(name)),
+      program,
+    ),
+    { hidden: true },
+  );
+  return program;
+}
+
 const ONLY_WITH_SOURCES: [what: string, line: string][] = hasSources()
   ? [['Start everything on this machine: Temporal, Kubernetes, simulated KubeVirt, a worker', 'drover dev']]
   : [];
 
-/** The `drover` command with all of its subcommands. `name`: what users type to call it. */
-export function droverProgram(name = 'drover'): Command {
+function withoutCompletion(name: string): Command {
   const program = addGlobalOptions(withPlainErrors(new Command(name)))
     .description('Manages fleets of KubeVirt virtual machines, as pools and replica sets, with Temporal workflows.')
     .version(packageJson.version, '--version', "print drover's version")

@@ -26,7 +26,7 @@ export async function buildPackage(folder: string): Promise<void> {
     keywords: ['kubevirt', 'kubernetes', 'temporal', 'virtual-machines', 'kubectl-plugin'],
     type: 'module',
     engines: { node: '>=22.19' },
-    bin: { drover: 'drover.mjs', 'kubectl-drover': 'drover.mjs' },
+    bin: { drover: 'drover.mjs', 'kubectl-drover': 'drover.mjs', 'kubectl_complete-drover': 'drover.mjs' },
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   const ofPage = writePage(join(folder, 'dashboard'));

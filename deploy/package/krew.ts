@@ -20,7 +20,9 @@ export const krewManifest = (packed: string, uri: string): string =>
 updates that halt on failure, operations on many VMs, drains of nodes.
 Workers of drover must run in the cluster.
 `,
-        caveats: 'Needs Node 22.19 or newer on the PATH.\n',
+        caveats: `Needs Node 22.19 or newer on the PATH.
+For completion, kubectl needs a second program, kubectl_complete-drover, which krew can't install: the npm package has it.
+`,
         platforms: [
           {
             selector: { matchExpressions: [{ key: 'os', operator: 'In', values: ['linux', 'darwin'] }] },

@@ -125,6 +125,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['status', '--address', 'http://127.0.0.1:7233'],
       "option '--address <host:port>' argument 'http://127.0.0.1:7233' is invalid. Give a host and a port, such as 127.0.0.1:7233.",
     ],
+    [['completion', 'tcsh'], "'tcsh' is invalid for 'shell'. Allowed choices are bash, zsh, fish."],
     [
       ['schedules', 'run'],
       "missing required argument 'name': name of the schedule, as `kubectl get vmopschedule` shows it",

@@ -105,9 +105,11 @@ spec:
     expect(dev).toEqual({ code: 1, output: expect.stringMatching(/^error: .* clone of the repository\n$/) });
   });
 
-  test("is kubectl's plugin", async () => {
+  test("is kubectl's plugin, and completes as kubectl asks", async () => {
     const { output } = await installed.run('kubectl-drover', ['scale', '--help']);
     expect(output).toMatch(/^Usage: kubectl drover scale /);
+    const completed = await installed.run('kubectl_complete-drover', ['scale', '']);
+    expect(completed).toEqual({ code: 0, output: 'pool\t\n:4\n' });
   });
 
   test('runs as krew unpacks and links it', async () => {
@@ -127,5 +129,18 @@ spec:
       code: 0,
       output: expect.stringMatching(/^Usage: kubectl drover scale /) as string,
     });
+  });
+
+  test('completes kinds, names and flags in bash', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 0 });
+    const words = ['drover', 'scale', 'pool', '-n', namespace, ''];
+    const script = `
+_get_comp_words_by_ref() { cur=''; prev=${namespace}; words=(${words.slice(0, -1).join(' ')} ''); cword=5; }
+source <(drover completion bash)
+__drover_complete
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', script], { env: installed.environment() });
+    expect(stdout.trim()).toBe('web');
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   REQUESTED_BY_ANNOTATION,
   CHANGE_CAUSE_ANNOTATION,
+  DO_NOT_DISRUPT_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
 } from '../../../api/labels-and-annotations.ts';
@@ -102,6 +103,37 @@ describe('revisions', () => {
     await pool.until({ readyReplicas: 2, currentRevision: first, updateRevision: first });
     expect(await pool.vmiUids()).toMatchObject(before);
     expect(await numbers(pool)).toEqual([[first, 1]]);
+  });
+
+  test('are forgotten beyond the limit, unless they are in use', async () => {
+    const pool = await aPool({ replicas: 2, maxUnavailable: 2, revisionHistoryLimit: 1 });
+    await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
+    const [third = '', fourth = ''] = [3, 4].map((cores) => revisionOf(templateOf({ cores })));
+    for (const cores of [2, 3, 4]) {
+      await pool.change(templateOf({ cores }));
+      await until(async () =>
+        expect(await pool.revisions()).toMatchObject({
+          'web-2': [revisionOf(templateOf({ cores })), revisionOf(templateOf({ cores }))],
+        }),
+      );
+    }
+    await until(async () =>
+      expect(await numbers(pool)).toEqual([
+        [first, 1],
+        [third, 3],
+        [fourth, 4],
+      ]),
+    );
+    await pool.patch({ revisionHistoryLimit: 0 });
+    await until(async () =>
+      expect(await numbers(pool)).toEqual([
+        [first, 1],
+        [fourth, 4],
+      ]),
+    );
+    await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
+    await pool.untilComplete(fourth);
+    await until(async () => expect(await numbers(pool)).toEqual([[fourth, 4]]));
   });
 });
 

@@ -143,7 +143,6 @@ test('every command but those that are about Temporal works for a user who does 
   for (const one of ['status', 'pause', 'resume', 'abort', 'undo', 'report'])
     await drover(`machine-types ${one}`, ['none']);
   await drover('version');
-  await drover('config');
   await drover('completion', ['bash']);
   await drover('complete', ['--', 'status', '']);
   // It runs until Ctrl-C.

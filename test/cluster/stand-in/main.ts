@@ -6,9 +6,11 @@ import { PodPlayer } from './pods.ts';
 import { VmiPlayer } from './vmis.ts';
 
 /**
- * `node test/cluster/stand-in/main.ts --kubeconfig FILE`: plays scheduler, kubelet and virt-handler on three nodes for
- * KubeVirt's virt-api and virt-controller on a bare API server, until it is ended. The kubeconfig is that of KubeVirt's
- * own service account: webhooks let no other write a VMI's status. Then `npm run test:cluster -- --stand-in` runs there.
+ * `node test/cluster/stand-in/main.ts --kubeconfig FILE [--nodes 3]`: plays scheduler, kubelet and virt-handler for
+ * KubeVirt's virt-api and virt-controller on a bare API server, until it is ended.
+ *
+ * The kubeconfig is that of KubeVirt's own service account: webhooks let no other write a VMI's status. Then
+ * `npm run test:cluster -- --stand-in` runs there.
  */
 
 const { values } = parseArgs({ options: { kubeconfig: { type: 'string' }, nodes: { type: 'string', default: '3' } } });

@@ -183,7 +183,7 @@ export const EVENT_REASONS = {
   Patched: 'a VM was changed and needs a restart for that, because a user asked for the change',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   Evicted: 'a VM was shut down by `drover drain start`, to leave its node',
-  MachineTypeChanged: 'the machine type of a VM or of a template was changed',
+  MachineTypeChanged: 'the machine type of a VM was changed',
   RequestDone: 'a request about a rollout, healing or the members of a pool was carried out',
   RequestRefused: 'a request about a rollout, healing or the members of a pool was refused, and why',
   Healing: 'an unhealthy VM is being replaced',

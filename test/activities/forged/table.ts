@@ -209,7 +209,6 @@ export const TYPES = {
     scope: { glob: '*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
     to: NEW_TYPE,
     restartNow: true,
-    templates: true,
     maxRestarts: 100,
     maxFailures: 100,
     deadlineMs: 1,

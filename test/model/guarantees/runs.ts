@@ -206,8 +206,6 @@ export class TransitionGuarantees extends Check {
     if (resource === VirtualMachines && activity === 'patchMachineTypes' && typeOf(before) !== typeOf(after))
       this.#checkChange(before, after);
     if (resource === VirtualMachines && activity !== 'patchMachineTypes') this.#noteOthers(before, after);
-    if (resource === VirtualMachinePools && activity === 'patchPoolTemplates')
-      this.#checkOnce(after, 'changed as a pool');
     if (resource === VirtualMachineInstances) this.#checkRestart(before, after, call);
   }
 

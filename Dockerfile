@@ -1,13 +1,18 @@
 # The drover command and worker. Debian, not Alpine: Temporal's native core needs glibc.
-FROM node:24.21.0-bookworm-slim AS build
+# What is built is the same on each platform, so it is built on the one that builds.
+FROM --platform=$BUILDPLATFORM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node deploy/build.ts dist
 RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
-# Temporal's core comes for every platform, 30 MB each; an image runs on one.
-RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -not -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
+# Temporal's core comes for every platform, 30 MB each; an image runs on one. The compiler has done its work.
+ARG TARGETARCH
+RUN core="$(echo "$TARGETARCH" | sed s/amd64/x86_64/ | sed s/arm64/aarch64/)-unknown-linux-gnu" && \
+    test -e "node_modules/@temporalio/core-bridge/releases/$core" && \
+    find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -not -name "$core" -exec rm -r {} + && \
+    rm -r node_modules/@swc/core-*
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /app

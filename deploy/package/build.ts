@@ -18,11 +18,14 @@ export async function buildPackage(folder: string): Promise<void> {
   mkdirSync(folder);
   const chunks = await bundle(folder, { drover: 'clients/bin.js' }, OF_THE_WORKER, 'node22');
   const { name, version, description, license } = packageJson;
+  // By this, npm's provenance finds that the workflow of the sources made the package.
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = process.env;
   const manifest = {
     name,
     version,
     description,
     license,
+    ...(repository && { repository: { type: 'git', url: `git+${server}/${repository}.git` } }),
     keywords: ['kubevirt', 'kubernetes', 'temporal', 'virtual-machines', 'kubectl-plugin'],
     type: 'module',
     engines: { node: '>=22.19' },

@@ -36,9 +36,3 @@ For completion, kubectl needs a second program, kubectl_complete-drover, which k
     },
     { lineWidth: 0 },
   );
-
-if (import.meta.main) {
-  const [, , packed, uri] = process.argv;
-  if (packed === undefined || uri === undefined) throw new Error('node deploy/package/krew.ts PACKED_FILE URI');
-  process.stdout.write(krewManifest(packed, uri));
-}

@@ -1,115 +1,153 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseDocument } from 'yaml';
-import { isThere, run, succeeds } from './run.ts';
+import { krewManifest } from '../package/krew.ts';
+import { Refused, run, saidBy, succeeds } from './run.ts';
 
-export interface ArtefactOptions {
+interface Making {
   version: string;
-  /** Folder of the clone that is released. */
+  /** Clone of the tag. */
   source: string;
   /** Folder for what is made. */
   out: string;
-  isDryRun: boolean;
-  /** Of the image, such as `registry.example/drover`; undefined if none is to be pushed. */
-  image: string | undefined;
-  env: NodeJS.ProcessEnv;
+  /** Of the image, with its registry and without a tag. */
+  image: string;
+  /** Where the chart goes to, such as `oci://registry.example/charts`. */
+  charts: string;
+  /** Of the image and the chart, once they are in their registries. */
+  digests: { image?: string; chart?: string };
 }
 
-/** What a step has done, or, if it was skipped, why. */
-export type Outcome = string | { skipped: string };
+/** Does one thing for the release, and says what. */
+export type ArtefactStep = (making: Making) => string;
 
-const skipped = (message: string): Outcome => ({ skipped: message });
+const chartFile = ({ out, version }: Making): string => join(out, `drover-${version}.tgz`);
+/** Not by the name that npm gives it, which is the chart's. */
+const packageFile = ({ out, version }: Making): string => join(out, `drover-npm-${version}.tgz`);
+const sumsFile = ({ out }: Making): string => join(out, 'SHA256SUMS');
 
-/** The npm package and the chart have one name, so each gets its own folder, which is made. */
-function folderFor(out: string, kind: 'npm' | 'charts'): string {
-  const folder = join(out, kind);
-  mkdirSync(folder);
-  return folder;
-}
+const digestOf = (file: string, algorithm: string, encoding: 'hex' | 'base64'): string =>
+  createHash(algorithm).update(readFileSync(file)).digest(encoding);
 
-export function npmPackage({ source, out, version }: ArtefactOptions): Outcome {
+export const npmPackage: ArtefactStep = (making) => {
+  const { source, out, version } = making;
   const folder = join(out, 'package');
   run(source, process.execPath, 'deploy/package/build.ts', folder);
-  run(source, 'npm', 'pack', folder, '--pack-destination', folderFor(out, 'npm'));
+  run(source, 'npm', 'pack', folder, '--pack-destination', out);
+  renameSync(join(out, `drover-${version}.tgz`), packageFile(making));
   copyFileSync(join(folder, 'NOTICES.md'), join(out, 'NOTICES.md'));
   rmSync(folder, { recursive: true });
-  return `npm/drover-${version}.tgz, and NOTICES.md of all packages that it contains`;
-}
+  return `drover-npm-${version}.tgz, and NOTICES.md of all packages that it contains`;
+};
 
-export function sbom({ source, out, version }: ArtefactOptions): Outcome {
+export const sbom: ArtefactStep = ({ source, out, version }) => {
   const file = `drover-${version}.cdx.json`;
   const bom = run(source, 'npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only');
   writeFileSync(join(out, file), bom);
   return `${file}, of the ${(JSON.parse(bom) as { components: object[] }).components.length} packages of the worker`;
-}
+};
 
-const hasDocker = (source: string): boolean => succeeds(source, 'docker', 'info');
-const NO_DOCKER = skipped('no docker answers to build the image with');
-const tagOf = ({ image, version }: ArtefactOptions): string => `${image ?? 'drover'}:${version}`;
-
-export function image(making: ArtefactOptions): Outcome {
-  const { source } = making;
-  if (!hasDocker(source)) return NO_DOCKER;
-  run(source, 'docker', 'build', '--tag', tagOf(making), '.');
-  return tagOf(making);
-}
-
-export function imageRegistry(making: ArtefactOptions): Outcome {
-  const { source, out, image: name, isDryRun } = making;
-  if (name === undefined) return skipped('--image says to no registry');
-  if (isDryRun) return skipped('nothing is pushed in a dry run');
-  if (!hasDocker(source)) return NO_DOCKER;
-  run(source, 'docker', 'push', tagOf(making));
-  const digest = run(source, 'docker', 'inspect', '--format', '{{index .RepoDigests 0}}', tagOf(making)).trim();
-  writeFileSync(join(out, 'image.txt'), `${digest}\n`);
-  return digest;
-}
-
-/** What was pushed, by its digest; undefined if nothing was. */
-function pushedImage(out: string): string | undefined {
-  const file = join(out, 'image.txt');
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
-}
+export const image: ArtefactStep = ({ source, out, image: name, version, digests }) => {
+  const [about, tag] = [join(out, 'image.json'), `${name}:${version}`];
+  const how = ['--platform', 'linux/amd64,linux/arm64', '--tag', tag, '--metadata-file', about, '--push'];
+  run(source, 'docker', 'buildx', 'build', ...how, '.');
+  digests.image = (JSON.parse(readFileSync(about, 'utf8')) as Record<string, string>)['containerimage.digest']!;
+  rmSync(about);
+  return `${tag}@${digests.image}`;
+};
 
 /** The chart installs the image that was pushed. */
-export function chart({ source, out, version, image: name }: ArtefactOptions): Outcome {
-  if (!isThere('helm')) return skipped('helm not found: package the chart with `helm package deploy`');
-  const [, digest] = pushedImage(out)?.split('@') ?? [];
+export const chart: ArtefactStep = (making) => {
+  const { source, out, image: name, digests } = making;
   const file = join(source, 'deploy/values.yaml');
   const values = parseDocument(readFileSync(file, 'utf8'));
-  if (name !== undefined) values.setIn(['image', 'repository'], name);
-  if (digest !== undefined) values.setIn(['image', 'digest'], digest);
+  values.setIn(['image', 'repository'], name);
+  if (digests.image !== undefined) values.setIn(['image', 'digest'], digests.image);
   writeFileSync(file, values.toString({ lineWidth: 0 }));
-  run(source, 'helm', 'package', 'deploy', '--destination', folderFor(out, 'charts'));
-  return `charts/drover-${version}.tgz, which installs ${name ?? 'drover'}${digest === undefined ? '' : `@${digest}`}`;
-}
+  run(source, 'helm', 'package', 'deploy', '--destination', out);
+  return `drover-${making.version}.tgz, which installs ${name}@${digests.image ?? 'no image, since none was pushed'}`;
+};
 
-export function checksums({ out }: ArtefactOptions): Outcome {
-  const files = readdirSync(out, { withFileTypes: true, recursive: true }).filter((one) => one.isFile());
-  const lines = files.map(({ parentPath, name }) => {
-    const file = join(parentPath, name);
-    return `${createHash('sha256').update(readFileSync(file)).digest('hex')}  ${relative(out, file)}\n`;
-  });
-  writeFileSync(join(out, 'SHA256SUMS'), lines.toSorted().join(''));
+/** krew downloads the package from npm's registry. */
+export const krew: ArtefactStep = (making) => {
+  const registry = run(making.source, 'npm', 'config', 'get', 'registry').trim().replace(/\/$/, '');
+  const uri = `${registry}/drover/-/drover-${making.version}.tgz`;
+  writeFileSync(join(making.out, 'drover.yaml'), krewManifest(packageFile(making), uri));
+  return `drover.yaml, of ${uri}`;
+};
+
+export const checksums: ArtefactStep = (making) => {
+  const lines = readdirSync(making.out).map(
+    (file) => `${digestOf(join(making.out, file), 'sha256', 'hex')}  ${file}\n`,
+  );
+  writeFileSync(sumsFile(making), lines.toSorted().join(''));
   return `SHA256SUMS, of ${lines.length} files`;
+};
+
+/** Whether this runs in a workflow that may say who it is, so that it signs without a key. */
+const hasIdentity = (): boolean => process.env['ACTIONS_ID_TOKEN_REQUEST_URL'] !== undefined;
+
+function sign({ source }: Making, command: 'sign' | 'sign-blob', ...of: string[]): void {
+  const { COSIGN_KEY: key } = process.env;
+  run(source, 'cosign', command, '--yes', ...(key ? ['--key', key] : []), ...of);
 }
 
-export function signatures({ source, out, env }: ArtefactOptions): Outcome {
-  const { COSIGN_KEY: key } = env;
-  if (key === undefined) return skipped('COSIGN_KEY names no key to sign with');
-  if (!isThere('cosign')) return skipped('cosign not found: artefacts are not signed');
-  const sums = join(out, 'SHA256SUMS');
-  run(source, 'cosign', 'sign-blob', '--yes', '--key', key, '--output-signature', `${sums}.sig`, sums);
-  const pushed = pushedImage(out);
-  if (pushed === undefined) return 'SHA256SUMS.sig';
-  run(source, 'cosign', 'sign', '--yes', '--key', key, pushed);
-  return `SHA256SUMS.sig, ${pushed}`;
+export const imageSignature: ArtefactStep = (making) => {
+  const pushed = `${making.image}@${making.digests.image}`;
+  sign(making, 'sign', pushed);
+  return pushed;
+};
+
+export const sumsSignature: ArtefactStep = (making) => {
+  const sums = sumsFile(making);
+  sign(making, 'sign-blob', '--bundle', `${sums}.sigstore.json`, sums);
+  return 'SHA256SUMS.sigstore.json';
+};
+
+export const chartRegistry: ArtefactStep = (making) => {
+  const said = saidBy(making.source, 'helm', 'push', chartFile(making), making.charts);
+  const [digest] = /sha256:[0-9a-f]{64}/.exec(said)!;
+  const pushed = `${making.charts.replace('oci://', '')}/drover@${digest}`;
+  sign(making, 'sign', pushed);
+  return `${pushed}, signed`;
+};
+
+export const npmVersion: ArtefactStep = (making) =>
+  isInNpm(making) ? 'there already, from an attempt before' : 'free';
+
+/** Last, because npm takes no version twice. */
+export const npmRegistry: ArtefactStep = (making) => {
+  if (isInNpm(making)) return npmVersion(making);
+  const how = ['--access', 'public', '--tag', making.version.includes('-') ? 'next' : 'latest'];
+  run(making.source, 'npm', 'publish', packageFile(making), ...how, ...(hasIdentity() ? ['--provenance'] : []));
+  return `drover ${making.version}`;
+};
+
+/** Whether npm's registry has this package; throws `Refused` if it has another of this version. */
+function isInNpm(making: Making): boolean {
+  const view = ['npm', 'view', `drover@${making.version}`, 'dist.integrity'] as const;
+  if (!succeeds(making.source, ...view)) return false;
+  const there = run(making.source, ...view).trim();
+  if (there === `sha512-${digestOf(packageFile(making), 'sha512', 'base64')}`) return true;
+  throw new Refused(`npm's registry has another drover ${making.version}: set another version in package.json`);
 }
 
-export function npmRegistry({ source, out, version, isDryRun, env }: ArtefactOptions): Outcome {
-  if (isDryRun) return skipped('nothing is published in a dry run');
-  if (!env['NODE_AUTH_TOKEN']) return skipped('NODE_AUTH_TOKEN holds no token of an npm registry');
-  run(source, 'npm', 'publish', join(out, `npm/drover-${version}.tgz`), '--access', 'public');
-  return `drover ${version}`;
+/** By a token or, in a workflow that a package there may trust, by what this workflow is. */
+const isKnownToNpm = (project: string): boolean =>
+  succeeds(project, 'npm', 'whoami') || (hasIdentity() && succeeds(project, 'npm', 'view', 'drover', 'name'));
+
+/** Throws `Refused` if something is missing that others must get the release by. */
+export function refuseUnequipped(project: string, { image: name, charts }: Pick<Making, 'image' | 'charts'>): void {
+  const needs: [boolean, string][] = [
+    [/^[\w.-]+(:\d+)?\/[\w./-]+$/.test(name), '--image is the name of the image, with its registry and without a tag'],
+    [/^oci:\/\/[^/]+\/./.test(charts), '--charts is where the chart goes to, such as oci://registry.example/charts'],
+    [succeeds(project, 'docker', 'buildx', 'inspect'), 'docker buildx is missing, or has no builder'],
+    [succeeds(project, 'helm', 'version'), 'helm is missing'],
+    [succeeds(project, 'cosign', 'version'), 'cosign is missing'],
+    [hasIdentity() || !!process.env['COSIGN_KEY'], 'COSIGN_KEY names no key to sign with'],
+    [isKnownToNpm(project), 'npm has no token of its registry: run npm login'],
+  ];
+  const missing = needs.filter(([isThere]) => !isThere).map(([, why]) => why);
+  if (missing.length > 0) throw new Refused(missing.join('; '));
 }

@@ -25,7 +25,7 @@ export function readStages(): Stage[] {
   const stages: Stage[] = [];
   for (const line of lines) {
     const [, name = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
-    const [image = '', , stage] = rest.split(/\s+/);
+    const [image = '', , stage] = rest.split(/\s+/).filter((word) => !word.startsWith('--'));
     if (name === 'FROM') stages.push({ image, name: stage, instructions: [] });
     else stages.at(-1)!.instructions.push({ name, rest });
   }

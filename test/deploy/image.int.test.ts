@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { defaultCache } from '../../dev/paths.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
 import packageLock from '../../package-lock.json' with { type: 'json' };
 import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
+import { freePort } from '../integration/free-port.ts';
 import { readCompose, type ComposeService } from './compose.ts';
 import { ended, Image } from './image.ts';
 
@@ -42,6 +42,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
       'workflows.js',
     ]);
     expect(readdirSync(image.path('app/node_modules/@temporalio/core-bridge/releases'))).toHaveLength(1);
+    expect(readdirSync(image.path('app/node_modules/@swc')).filter((name) => name.startsWith('core-'))).toEqual([]);
   });
 
   test('lists the available commands for an unknown command, and fails', async () => {
@@ -145,12 +146,3 @@ test("the compose file makes Temporal's namespace, and finds it when it starts a
   await isHealthy(TEMPORAL_ADDRESS);
   await expect(isHealthy('127.0.0.1:1')).rejects.toMatchObject({ code: 1 });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}

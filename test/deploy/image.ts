@@ -9,31 +9,20 @@ import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from '
 
 const project = resolve(import.meta.dirname, '../..');
 
-/**
- * Builds what `docker build` would from the Dockerfile, in a folder instead of an image: the same files by the same
- * COPY and RUN lines, with these tests' Node in place of the base image's.
- */
-export class Image {
-  readonly root: string;
-  readonly #folder: string;
+export type Platform = 'amd64' | 'arm64';
 
-  constructor() {
-    this.#folder = mkdtempSync(join(tmpdir(), 'drover-image-'));
-    chmodSync(this.#folder, 0o755);
-    this.root = join(this.#folder, 'image');
-    try {
-      const stages = new Map<string, string>();
-      for (const stage of readStages()) {
-        const root = stage.name === undefined ? this.root : join(this.#folder, stage.name);
-        build(stage, root, stages);
-        if (stage.name !== undefined) stages.set(stage.name, root);
-      }
-      mkdirSync(this.path('usr/local/bin'), { recursive: true });
-      copyFileSync(process.execPath, this.path('usr/local/bin/node'));
-    } catch (error) {
-      this.remove();
-      throw error;
-    }
+/** The files of an image in a folder, and what runs in them. */
+class ImageFiles {
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Puts this process's Node where the base image has its own. */
+  addNode(): void {
+    mkdirSync(this.path('usr/local/bin'), { recursive: true });
+    copyFileSync(process.execPath, this.path('usr/local/bin/node'));
   }
 
   /** Returns where a path of the image is on this machine. */
@@ -62,6 +51,34 @@ export class Image {
       ...(process.getuid?.() === 0 ? { uid: uid!, gid: gid! } : {}),
     });
   }
+}
+
+/**
+ * Builds what `docker build` would from the Dockerfile, in a folder instead of an image: the same files by the same
+ * COPY and RUN lines, with these tests' Node in place of the base image's.
+ */
+export class Image extends ImageFiles {
+  readonly #folder: string;
+
+  /** `platform`: what the builder calls the CPU that the image is for. */
+  constructor(platform: Platform = process.arch === 'arm64' ? 'arm64' : 'amd64') {
+    const folder = mkdtempSync(join(tmpdir(), 'drover-image-'));
+    super(join(folder, 'image'));
+    this.#folder = folder;
+    chmodSync(folder, 0o755);
+    try {
+      const stages = new Map<string, string>();
+      for (const stage of readStages()) {
+        const root = stage.name === undefined ? this.root : join(folder, stage.name);
+        build(stage, root, stages, platform);
+        if (stage.name !== undefined) stages.set(stage.name, root);
+      }
+      this.addNode();
+    } catch (error) {
+      this.remove();
+      throw error;
+    }
+  }
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
@@ -76,14 +93,14 @@ export async function ended(child: ChildProcess): Promise<{ code: number | null;
   return { code, output };
 }
 
-function build({ instructions }: Stage, root: string, stages: Map<string, string>): void {
+function build({ instructions }: Stage, root: string, stages: Map<string, string>, platform: Platform): void {
   let folder = root;
   for (const { name, rest } of instructions) {
     if (name === 'WORKDIR') {
       folder = join(root, rest);
       mkdirSync(folder, { recursive: true });
     } else if (name === 'COPY') copy(rest.split(/\s+/), folder, stages);
-    else if (name === 'RUN') runLine(rest, folder);
+    else if (name === 'RUN') runLine(rest, folder, platform);
   }
 }
 
@@ -120,7 +137,7 @@ function sentFiles(source: string): string[] {
     .filter(dockerIgnore());
 }
 
-function runLine(line: string, cwd: string): void {
+function runLine(line: string, cwd: string, platform: Platform): void {
   // A RUN line must not do to this machine what it may do in an image.
   if (/(^|[\s"'=])\//.test(line)) throw new Error(`RUN ${line}: names a path outside of its folder`);
   // These tests run on what npm has installed from the same lock file: to install that again takes six times the CPU.
@@ -134,7 +151,7 @@ function runLine(line: string, cwd: string): void {
   const path = [dirname(process.execPath), PATH].join(delimiter);
   execFileSync('sh', ['-c', line], {
     cwd,
-    env: { ...env, PATH: path, npm_config_prefer_offline: 'true' },
+    env: { ...env, PATH: path, TARGETARCH: platform, npm_config_prefer_offline: 'true' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }

@@ -4,203 +4,198 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { release } from '../../../deploy/release/release.ts';
+import { publish } from '../../../deploy/release/publish.ts';
 import { defaultCache } from '../../../dev/paths.ts';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { folderOf } from '../../replay/histories.ts';
 import { resolveGoTool } from '../../tools/go-tools.ts';
+import { ReleasedClone, version } from './released-clone.ts';
 
-const PROJECT = resolve(import.meta.dirname, '../../..');
-const { version } = packageJson;
-const folder = mkdtempSync(join(tmpdir(), 'drover-release-test-'));
-const clone = join(folder, 'clone');
-const remote = join(folder, 'remote');
-const programs = join(folder, 'programs');
-const pushes = join(folder, 'pushes');
-const DIGEST = `sha256:${'a'.repeat(64)}`;
 const IMAGE = 'images.example/drover';
+let clone: ReleasedClone;
 
-/** A docker that builds and pushes nothing, and notes with each push which tags are public by then. */
-const DOCKER = `#!/bin/sh
-case $1 in
-  push) echo "$2: $(git -C ${remote} tag --list)" >> ${pushes} ;;
-  inspect) echo ${IMAGE}@${DIGEST} ;;
-esac
-`;
-
-const git = (...args: string[]): string => execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' }).trim();
-
-/** Releases the clone; returns what was said of it. */
-function releaseClone(options: { isDryRun?: boolean; ci?: string; out?: string; image?: string } = {}): string[] {
-  const said: string[] = [];
-  release({
-    version,
-    project: clone,
-    out: join(folder, options.out ?? 'out'),
-    isDryRun: options.isDryRun ?? false,
-    ci: options.ci ?? 'true',
-    image: options.image,
-    day: '2027-01-02',
-    env: {},
-    say: (line) => said.push(line),
-  });
-  return said;
+/** Makes what would be published, or publishes it; returns the folder. */
+function publishClone(options: { version?: string; isDryRun?: boolean; out?: string; charts?: string } = {}): string {
+  const out = clone.in(options.out ?? 'out');
+  const usual = { version, project: clone.path, isDryRun: false, image: IMAGE, charts: 'oci://images.example/charts' };
+  publish({ ...usual, ...options, out, say: () => {} });
+  return out;
 }
 
-/** Has git keep this change in the clone while it is tried, and takes it back. */
-function having(change: () => void, then: () => void): void {
-  const before = git('rev-parse', 'HEAD');
-  change();
-  try {
-    then();
-  } finally {
-    git('reset', '--quiet', '--hard', before);
-    git('clean', '--quiet', '-d', '--force');
-  }
-}
-
-const filesIn = (archive: string): string[] =>
-  execFileSync('tar', ['-tzf', join(folder, archive)], { encoding: 'utf8' })
-    .trim()
-    .split('\n');
-const read = (archive: string, file: string): string =>
-  execFileSync('tar', ['-xzOf', join(folder, archive), file], { encoding: 'utf8' });
-
-/** Expects what was made in this folder to be what its names say; returns the values of the chart. */
-function contentIn(out: string): { image: object } {
-  const [npm, chart] = [`${out}/npm/drover-${version}.tgz`, `${out}/charts/drover-${version}.tgz`];
-  expect(JSON.parse(read(npm, 'package/package.json'))).toMatchObject({ name: 'drover', version });
-  expect(filesIn(npm)).toContain('package/drover.mjs');
-  expect(parse(read(chart, 'drover/Chart.yaml'))).toMatchObject({ name: 'drover', version });
-  expect(filesIn(chart)).toContain('drover/templates/worker.yaml');
-  expect(filesIn(chart).filter((file) => /\.ts$|drover\/(crds|release)\//.test(file))).toEqual([]);
-  const sums = readFileSync(join(folder, out, 'SHA256SUMS'), 'utf8')
-    .trim()
-    .split('\n');
-  const made = Object.fromEntries(sums.map((line) => line.split('  ').toReversed() as [string, string]));
-  expect(Object.keys(made)).toEqual(
-    expect.arrayContaining([npm, chart].map((file) => file.slice(out.length + 1)).concat('NOTICES.md')),
-  );
-  expect(made).toHaveProperty([`drover-${version}.cdx.json`]);
-  for (const [file, sum] of Object.entries(made))
-    expect(
-      createHash('sha256')
-        .update(readFileSync(join(folder, out, file)))
-        .digest('hex'),
-    ).toBe(sum);
-  return parse(read(chart, 'drover/values.yaml')) as { image: object };
-}
+const commit = (file: string, text: string | null): void => {
+  const path = join(clone.path, file);
+  if (text === null) rmSync(path, { recursive: true });
+  else writeFileSync(path, text);
+  clone.git('commit', '--quiet', '--all', '--message', 'Change it');
+};
+const nothing = (): void => {};
+const textOf = (file: string): string => readFileSync(join(clone.path, file), 'utf8');
+const left = (): string[] => readdirSync(tmpdir()).filter((name) => /^drover-(release|artefacts)-(?!test)/.test(name));
 
 beforeAll(async () => {
+  // Whoever runs this is not the one who releases.
+  vi.stubEnv('GIT_CONFIG_GLOBAL', '/dev/null');
+  clone = new ReleasedClone();
+  const programs = clone.in('programs');
   mkdirSync(programs);
   symlinkSync(await resolveGoTool('helm', { cache: defaultCache(), onProgress: () => {} }), join(programs, 'helm'));
-  writeFileSync(join(programs, 'docker'), DOCKER, { mode: 0o755 });
   vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
-  for (const who of ['AUTHOR', 'COMMITTER']) {
-    vi.stubEnv(`GIT_${who}_NAME`, 'a test');
-    vi.stubEnv(`GIT_${who}_EMAIL`, 'test@drover.example');
-  }
-  // Tags of earlier releases are none of this one's.
-  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', '--no-tags', PROJECT, clone]);
-  execFileSync('git', ['clone', '--quiet', '--bare', clone, remote]);
-  git('remote', 'set-url', 'origin', remote);
-  git('checkout', '--quiet', '-B', 'release');
-  symlinkSync(join(PROJECT, 'node_modules'), join(clone, 'node_modules'));
-  writeFileSync(join(clone, '.git/info/exclude'), 'node_modules\n');
 });
 afterAll(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
+  clone?.remove();
 });
 
-test('a tree that is not fit to be released is refused, with a sentence, before anything is made', () => {
-  expect(() => releaseClone({ ci: 'false' })).toThrow('CI is red');
-  having(
-    () => writeFileSync(join(clone, 'new.txt'), ''),
-    () => expect(() => releaseClone()).toThrow('the tree is not clean'),
+test('a tree that is not fit to be released is refused, with a sentence, before anything is done', () => {
+  const refuses = (why: string, change: () => void, options: { version?: string; ci?: string } = {}): void =>
+    clone.having(change, () => expect(() => clone.release(options)).toThrow(why));
+  refuses('CI is red', nothing, { ci: 'false' });
+  refuses('9.9.9 is not the version everywhere: package.json says', nothing, { version: '9.9.9' });
+  refuses('the tree is not clean', () => writeFileSync(join(clone.path, 'new.txt'), ''));
+  refuses('CHANGELOG.md has nothing under Unreleased', () => commit('CHANGELOG.md', '# Changelog\n\n## Unreleased\n'));
+  refuses(`there are no histories of ${version}`, () => commit(`test/replay/histories/${version}`, null));
+  refuses(`${version} is not the version everywhere: deploy/worker.yaml says 0.0.7`, () =>
+    commit('deploy/worker.yaml', textOf('deploy/worker.yaml').replaceAll(`drover:${version}`, 'drover:0.0.7')),
   );
-  having(
-    () => {
-      writeFileSync(join(clone, 'CHANGELOG.md'), '# Changelog\n\n## Unreleased\n');
-      git('commit', '--quiet', '--all', '--message', 'Empty the changelog');
-    },
-    () => expect(() => releaseClone()).toThrow('CHANGELOG.md has nothing under Unreleased'),
+  refuses('deploy/Chart.yaml says 0.0.8', () =>
+    commit('deploy/Chart.yaml', textOf('deploy/Chart.yaml').replace(`appVersion: ${version}`, 'appVersion: 0.0.8')),
   );
-  having(
-    () => {
-      git('rm', '--quiet', '-r', `test/replay/histories/${version}`);
-      git('commit', '--quiet', '--message', 'Remove histories');
-    },
-    () => expect(() => releaseClone()).toThrow(`there are no histories of ${version}`),
-  );
-  expect(existsSync(join(folder, 'out'))).toBe(false);
+  refuses('git does not know who commits', () => {
+    clone.git('config', '--unset', 'user.email');
+    clone.git('config', 'user.useConfigOnly', 'true');
+  });
+  clone.git('config', 'user.email', 'test@drover.example');
+  clone.git('checkout', '--quiet', '--detach');
+  refuses('no branch is checked out', nothing);
+  clone.git('checkout', '--quiet', 'release');
+  execFileSync('git', ['-C', clone.remote, 'tag', `v${version}`]);
+  refuses(`the tag v${version} is there already, at origin`, nothing);
+  execFileSync('git', ['-C', clone.remote, 'tag', '--delete', `v${version}`]);
+  expect([clone.git('tag', '--list'), left()]).toEqual(['', []]);
 });
 
-test('a dry run makes everything, and leaves the repository as it is', () => {
-  const said = releaseClone({ isDryRun: true, out: 'dry' });
-  expect(said).toContain('the tag: skipped: not set in a dry run');
-  expect(git('tag', '--list')).toBe('');
-  expect(git('status', '--porcelain')).toBe('');
-  expect(contentIn('dry').image).toMatchObject({ repository: 'drover', digest: '' });
-  expect(existsSync(pushes)).toBe(false);
+test.each([
+  ['release', [], 'say what to release: node deploy/release/release.ts 0.1.0 [--dry-run]'],
+  ['release', ['--now'], "Unknown option '--now'"],
+  ['publish', [], 'say what to publish: node deploy/release/publish.ts 0.1.0 --image NAME --charts oci://…'],
+  ['publish', ['9.9.9'], 'there is no tag v9.9.9: set it with node deploy/release/release.ts 9.9.9'],
+])('%s %j is answered with one line', (command, args, why) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`deploy/release/${command}.ts`, ...args], {
+    cwd: clone.path,
+    encoding: 'utf8',
+  });
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^not released: .*\n$/),
+  });
+  expect(stderr).toContain(why);
 });
 
-test('nothing is published of a commit that can no longer be tagged in public', () => {
-  const other = join(folder, 'other');
-  execFileSync('git', ['clone', '--quiet', '--branch', 'release', clone, other]);
-  const push = (...args: string[]): unknown => execFileSync('git', ['-C', other, 'push', '--quiet', remote, ...args]);
-  execFileSync('git', ['-C', other, 'commit', '--quiet', '--allow-empty', '--message', 'Move on']);
+test('a dry run leaves the repository as it is', () => {
+  expect(clone.release({ isDryRun: true })).toContain('the tag: skipped: not set in a dry run');
+  expect([clone.git('tag', '--list'), clone.git('status', '--porcelain')]).toEqual(['', '']);
+});
+
+test('a commit that can no longer be tagged in public is not tagged here', () => {
+  const other = clone.in('other');
+  execFileSync('git', ['clone', '--quiet', '--branch', 'release', clone.path, other]);
+  const push = (...args: string[]): unknown =>
+    execFileSync('git', ['-C', other, 'push', '--quiet', clone.remote, ...args]);
+  const who = ['-c', 'user.name=another', '-c', 'user.email=another@drover.example'];
+  execFileSync('git', ['-C', other, ...who, 'commit', '--quiet', '--allow-empty', '--message', 'Move on']);
   push('HEAD:release');
-  const before = git('rev-parse', 'HEAD');
-  expect(() => releaseClone({ out: 'late', image: IMAGE })).toThrow('git push');
-  expect(existsSync(pushes)).toBe(false);
-  expect([git('rev-parse', 'HEAD'), git('tag', '--list')]).toEqual([before, '']);
+  const before = clone.git('rev-parse', 'HEAD');
+  expect(() => clone.release()).toThrow('git push');
+  expect([clone.git('rev-parse', 'HEAD'), clone.git('tag', '--list')]).toEqual([before, '']);
   push('--delete', 'release');
 });
 
 test('a release is tagged and pushed, its changelog has a section, and its histories can be changed no more', () => {
-  const said = releaseClone({ image: IMAGE });
-  expect(readFileSync(pushes, 'utf8')).toBe(`${IMAGE}:${version}: v${version}\n`);
-  expect(contentIn('out').image).toMatchObject({ repository: IMAGE, digest: DIGEST });
-  expect(said).toContain(`the tag: v${version} is pushed`);
-  for (const line of said.filter((one) => one.includes('skipped'))) expect(line).toMatch(/: skipped: \w+.* \w+/);
-  expect(execFileSync('git', ['-C', remote, 'tag', '--list'], { encoding: 'utf8' }).trim()).toBe(`v${version}`);
-  expect(readFileSync(join(clone, 'CHANGELOG.md'), 'utf8')).toContain(`## Unreleased\n\n## ${version} - 2027-01-02`);
+  expect(clone.release()).toContain(`the tag: v${version} is pushed`);
+  expect(clone.git('cat-file', '-t', `v${version}`)).toBe('tag');
+  expect(clone.git('log', '-1', '--format=%cn <%ce>')).toBe('a test <test@drover.example>');
+  expect(execFileSync('git', ['-C', clone.remote, 'tag', '--list'], { encoding: 'utf8' }).trim()).toBe(`v${version}`);
+  expect(textOf('CHANGELOG.md')).toContain(`## Unreleased\n\n## ${version} - 2027-01-02`);
 
   const check = () =>
-    spawnSync(join(clone, 'node_modules/.bin/vitest'), ['run', '--project', 'unit', 'test/replay/released.test.ts'], {
-      cwd: clone,
-      env: { ...process.env, NO_COLOR: '1' },
-    }).status;
+    spawnSync(
+      join(clone.path, 'node_modules/.bin/vitest'),
+      ['run', '--project', 'unit', 'test/replay/released.test.ts'],
+      { cwd: clone.path, env: { ...process.env, NO_COLOR: '1' } },
+    ).status;
   expect(check()).toBe(0);
-  const histories = `test/replay/histories/${version}`;
-  const file = join(clone, histories, 'pool.jsonl.gz');
-  having(
+  const file = join(clone.path, `test/replay/histories/${version}`, 'pool.jsonl.gz');
+  const record = join(clone.path, 'test/replay/released.json');
+  const changes = [
     () => appendFileSync(file, 'x'),
-    () => expect(check()).toBe(1),
-  );
-  having(
     () => rmSync(file),
-    () => expect(check()).toBe(1),
-  );
-  having(
-    () => writeFileSync(join(clone, 'test/replay/released.json'), '{}\n'),
-    () => expect(check()).toBe(1),
-  );
-  having(
-    () => writeFileSync(join(clone, 'test/replay/released.json'), JSON.stringify({ [version]: {} })),
-    () => expect(check()).toBe(1),
-  );
-  expect(() => releaseClone({ out: 'again' })).toThrow(`the tag v${version} is there already`);
+    () => writeFileSync(record, '{}\n'),
+    () => writeFileSync(record, JSON.stringify({ [version]: {} })),
+  ];
+  for (const change of changes) clone.having(change, () => expect(check()).toBe(1));
+  expect(() => clone.release()).toThrow(`the tag v${version} is there already: set another version`);
   expect(existsSync(folderOf(version))).toBe(true);
+});
+
+test('what is not the tag is not published, nor is it without all that others must get it by', () => {
+  clone.having(
+    () => clone.git('commit', '--quiet', '--allow-empty', '--message', 'Move on'),
+    () => expect(() => publishClone()).toThrow(`another commit is checked out: git checkout v${version} && npm ci`),
+  );
+  clone.having(
+    () => writeFileSync(join(clone.path, 'new.txt'), ''),
+    () => expect(() => publishClone()).toThrow(`the tree is not that of v${version}`),
+  );
+  execFileSync('git', ['-C', clone.remote, 'tag', '--force', `v${version}`, 'HEAD'], { stdio: 'ignore' });
+  expect(() => publishClone()).toThrow(`origin has another tag v${version}`);
+  execFileSync('git', ['-C', clone.remote, 'tag', '--delete', `v${version}`]);
+  expect(() => publishClone()).toThrow(`origin lacks the tag v${version}`);
+  clone.git('push', '--quiet', 'origin', `v${version}`);
+  vi.stubEnv('COSIGN_KEY', undefined);
+  vi.stubEnv('ACTIONS_ID_TOKEN_REQUEST_URL', undefined);
+  expect(() => publishClone({ charts: 'images.example' })).toThrow(/^--charts is where .*; COSIGN_KEY names no key/);
+  expect([existsSync(clone.in('out')), left()]).toEqual([false, []]);
+});
+
+test('a dry run makes of the tag what is published: package, chart, manifest for krew, bill of materials, checksums', () => {
+  // As actions/checkout leaves it, which loses what a tag says of itself.
+  clone.git('tag', '--force', `v${version}`, 'HEAD');
+  const out = publishClone({ isDryRun: true });
+  const read = (archive: string, file: string): string =>
+    execFileSync('tar', ['-xzOf', join(out, archive), file], { encoding: 'utf8' });
+  const [npm, chart] = [`drover-npm-${version}.tgz`, `drover-${version}.tgz`];
+  expect(JSON.parse(read(npm, 'package/package.json'))).toMatchObject({ name: 'drover', version });
+  expect(read(npm, 'package/drover.mjs')).toMatch(/^#!/);
+  expect(read(npm, 'package/CHANGELOG.md')).toContain(`## ${version} - 2027-01-02`);
+  expect(parse(read(chart, 'drover/Chart.yaml'))).toMatchObject({ name: 'drover', version });
+  expect(parse(read(chart, 'drover/values.yaml'))).toMatchObject({ image: { repository: IMAGE, digest: '' } });
+  const files = execFileSync('tar', ['-tzf', join(out, chart)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  expect(files.filter((file) => /\.ts$|drover\/(crds|release)\//.test(file))).toEqual([]);
+  expect(readdirSync(out).toSorted()).toEqual(
+    [npm, chart, 'NOTICES.md', 'SHA256SUMS', `drover-${version}.cdx.json`, 'drover.yaml'].toSorted(),
+  );
+  const sums = readdirSync(out)
+    .filter((file) => file !== 'SHA256SUMS')
+    .map((file) =>
+      [
+        createHash('sha256')
+          .update(readFileSync(join(out, file)))
+          .digest('hex'),
+        file,
+      ].join('  '),
+    );
+  expect(readFileSync(join(out, 'SHA256SUMS'), 'utf8').trim().split('\n')).toEqual(sums.toSorted());
+  expect(() => publishClone({ isDryRun: true })).toThrow('is there already: remove it, or give another folder');
 });

@@ -17,6 +17,9 @@ const TOOLS = {
     beside: 'promtool',
     tags: 'remove_all_sd',
   },
+  // Pushes images, and is the registry that they go to.
+  crane: { module: 'github.com/google/go-containerregistry', package: 'cmd/crane' },
+  cosign: { module: 'github.com/sigstore/cosign/v3', package: 'cmd/cosign' },
 } as const satisfies Record<string, Made>;
 
 interface Made {
@@ -29,9 +32,11 @@ interface Made {
 
 type GoTool = keyof typeof TOOLS;
 
-/** Those that this run needs: only a soak run has the Helm of before. */
-export const GO_TOOLS = (Object.keys(TOOLS) as GoTool[]).filter(
-  (name) => name !== 'helm3' || process.env['DROVER_TEST_SOAK'] !== undefined,
+/** Those that this run needs: only a soak run has the Helm of before, and only the test of a release the last two. */
+export const GO_TOOLS = (Object.keys(TOOLS) as GoTool[]).filter((name) =>
+  name === 'helm3'
+    ? process.env['DROVER_TEST_SOAK'] !== undefined
+    : !(['crane', 'cosign'].includes(name) && process.env['DROVER_TEST_SHORT'] !== undefined),
 );
 
 function buildable(name: GoTool): Buildable {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import { countOf } from '../../api/lib/int-or-percent.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
@@ -9,11 +10,10 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import { roleOf, type MemberRole } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
 import { activityNow, isByWorker, isDeletion, isGoing, isReady, isRemoved, runs, type Pool } from './facts.ts';
-import { CALL_MS, KNOWN_AFTER_MS, Readings } from './readings.ts';
+import { CALL_MS, KNOWN_AFTER_MS, Readings, type Watched } from './readings.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker } from './world/onlooker.ts';
-import type { World } from './world/world.ts';
 
 /** What is recorded of a VM. */
 interface RecordedVm {
@@ -46,7 +46,7 @@ interface Limits {
 
 /** Records what the guarantees need to know of the past of pools and their VMs. Times are in milliseconds. */
 export class PoolRecord implements Onlooker {
-  readonly #world: World;
+  readonly #world: Watched;
   readonly #readings: Readings;
   readonly #vms = new Map<string, RecordedVm>();
   /** When users last took a VM from a pool, or changed its number of replicas, by the pool's UID. */
@@ -62,7 +62,7 @@ export class PoolRecord implements Onlooker {
   /** Names whose VM healing removed, each after the UID of its pool. */
   readonly #wasHealed = new Set<string>();
 
-  constructor(world: World) {
+  constructor(world: Watched) {
     this.#world = world;
     this.#readings = new Readings(world);
   }
@@ -111,7 +111,9 @@ export class PoolRecord implements Onlooker {
     const limits = this.#limits.get(uid) ?? [];
     const standby = pool.spec.standby?.replicas ?? 0;
     const revision = revisionOf(poolTemplate(pool.spec));
-    this.#limits.set(uid, [...limits, { at: this.#now, replicas, standby, most, surge, revision }]);
+    const now = { replicas, standby, most, surge, revision };
+    const { at: _at, ...last } = limits.at(-1) ?? {};
+    if (!isDeepStrictEqual(last, now)) this.#limits.set(uid, [...limits, { at: this.#now, ...now }]);
   }
 
   #vmWritten({ before, after }: Write, isWorker: boolean, call: Call | null): void {

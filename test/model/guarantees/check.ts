@@ -1,13 +1,14 @@
 import type { PoolRecord } from '../pool-record.ts';
+import type { Watched } from '../readings.ts';
 import type { World } from '../world/world.ts';
 
 /** What checks of guarantees have in common. */
-export abstract class Check {
-  protected readonly world: World;
+export abstract class Check<W extends Watched = World> {
+  protected readonly world: W;
   readonly #off: ReadonlySet<string>;
 
   /** `off`: numbers of guarantees that are not checked. */
-  constructor(world: World, off: readonly string[]) {
+  constructor(world: W, off: readonly string[]) {
     this.world = world;
     this.#off = new Set(off);
   }
@@ -22,10 +23,10 @@ export abstract class Check {
 }
 
 /** A check that asks what has happened to pools before. */
-export abstract class PoolCheck extends Check {
+export abstract class PoolCheck<W extends Watched = Watched> extends Check<W> {
   protected readonly record: PoolRecord;
 
-  constructor(world: World, off: readonly string[], record: PoolRecord) {
+  constructor(world: W, off: readonly string[], record: PoolRecord) {
     super(world, off);
     this.record = record;
   }

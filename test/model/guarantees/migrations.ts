@@ -5,12 +5,13 @@ import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { activityNow, inputOf, isByWorker, isDeletion, runNow } from '../facts.ts';
+import type { Watched } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
 
 /** Checks that a VM is moved once at a time, only if it is to leave its node, and restarted only for a drain (G22). */
-export class MigrationGuarantees extends Check {
+export class MigrationGuarantees extends Check<Watched> {
   /** By run and UID of the VMI: what operations have migrated. */
   readonly #made = new Set<string>();
 

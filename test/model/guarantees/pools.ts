@@ -3,13 +3,14 @@ import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import { isRestoring } from '../../../decisions/membership/restore.ts';
 import { isGoing, lacksDisks, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
+import type { World } from '../world/world.ts';
 import { PoolCheck } from './check.ts';
 
 /** Milliseconds within which a missing VM is recreated, if a worker can. */
 const MADE_WITHIN_MS = 120_000;
 
 /** Checks that pools get the VMs that they miss (G11), and have nothing of earlier pools of their names (G14). */
-export class PoolGuarantees extends PoolCheck {
+export class PoolGuarantees extends PoolCheck<World> {
   readonly #missingSince = new Map<string, number>();
 
   onWrite({ resource, after }: Write): void {

@@ -15,10 +15,9 @@ import {
   type Pool,
 } from '../facts.ts';
 import type { PoolRecord } from '../pool-record.ts';
-import { CALL_MS, KNOWN_AFTER_MS, STALE_MS } from '../readings.ts';
+import { CALL_MS, KNOWN_AFTER_MS, STALE_MS, type Watched } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import type { World } from '../world/world.ts';
 import type { BudgetGuarantees } from './budget.ts';
 import { PoolCheck } from './check.ts';
 import { isSetKind } from './sets.ts';
@@ -30,7 +29,7 @@ const LONG_DOWN_MS = 45_000;
 export class RemovedVmGuarantees extends PoolCheck {
   readonly #budget: BudgetGuarantees;
 
-  constructor(world: World, off: readonly string[], record: PoolRecord, budget: BudgetGuarantees) {
+  constructor(world: Watched, off: readonly string[], record: PoolRecord, budget: BudgetGuarantees) {
     super(world, off, record);
     this.#budget = budget;
   }

@@ -28,6 +28,7 @@ import {
   runs,
   transitionInputOf,
 } from '../facts.ts';
+import type { Watched } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
@@ -68,7 +69,7 @@ interface Down {
  * Checks each write of a worker against the guarantees about runs that users start: restarts, and machine type
  * transitions.
  */
-export class RunGuarantees extends Check {
+export class RunGuarantees extends Check<Watched> {
   /** By UID of the VM. */
   readonly #down = new Map<string, Down>();
   /** By run and UID of the VM: what runs that start, stop or restart VMs have done. */
@@ -189,7 +190,7 @@ const typeOf = (vm: Stored): string =>
   JSON.stringify(field(vm['spec'], 'template', 'spec', 'domain', 'machine', 'type') ?? null);
 
 /** Checks that machine type transitions do to each VM and pool no more than they have to (G4). */
-export class TransitionGuarantees extends Check {
+export class TransitionGuarantees extends Check<Watched> {
   /** How often transitions have changed VMs and pools, by transition and UID; without those changed by others since. */
   readonly #changed = new Map<string, Set<string>>();
   /** The types that VMs had before a transition first changed them, by transition and VM. */

@@ -5,11 +5,10 @@ import { matchesLabels } from '../../../api/rules/label-selector.ts';
 import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { activityNow, isByWorker, isGoing } from '../facts.ts';
-import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS } from '../readings.ts';
+import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS, type Watched } from '../readings.ts';
 import type { SetSpec } from '../sets.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import type { World } from '../world/world.ts';
 import { Check } from './check.ts';
 
 const STRICT: SetKind = 'VirtualMachineReplicaSet';
@@ -21,7 +20,7 @@ type ReplicaSet = Stored & { spec: SetSpec };
 export const isSetKind = (kind: string | undefined): kind is SetKind => kind === STRICT || kind === EAGER;
 
 /** Checks each write of a worker to members of replica sets against the guarantees. */
-export class SetGuarantees extends Check {
+export class SetGuarantees extends Check<Watched> {
   readonly #readings: Readings;
   /** The set that each member was made for, by UID. */
   readonly #madeFor = new Map<string, string>();
@@ -32,7 +31,7 @@ export class SetGuarantees extends Check {
   /** When users last changed members of each set, by the set's UID. */
   readonly #meddled = new Map<string, number>();
 
-  constructor(world: World, off: readonly string[]) {
+  constructor(world: Watched, off: readonly string[]) {
     super(world, off);
     this.#readings = new Readings(world);
   }

@@ -1,20 +1,18 @@
-import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import type { TransitionRunInput } from '../../../decisions/operations/run-input.ts';
-import { OWNER_WORKFLOWS } from '../../../workflows/lib/ids.ts';
 import { progress } from '../../../workflows/lib/messages.ts';
-import { coresOf, inputOf, transitionInputOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
+import { coresOf, inputOf, transitionInputOf, diskOf, isGoing, lacksDisks } from '../facts.ts';
 import { hold, whyHeld } from '../holds/hold.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 import { steer } from './operate.ts';
+import { isPoolAsWanted, LASTING } from './wanted.ts';
 
 const HOUR_MS = 3_600_000;
 /** Longer than a claim counts if nobody acts on it. */
 const CLAIMS_MS = 90_000;
-/** Types of workflows that run as long as what they are about is there. */
-const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type }) => type)]);
 
 /** Ends all pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state. */
 export async function settle(world: World, names: readonly string[]): Promise<void> {
@@ -111,23 +109,7 @@ export const openTransitions = (world: World): { id: string; input: TransitionRu
 
 function isAsWanted(world: World, name: string): boolean {
   const pool = world.pool(name);
-  if (pool === undefined || isGoing(pool)) return pool === undefined;
-  const { status, spec } = pool;
-  const { replicas } = spec;
-  const vms = world.vmsOf(pool.metadata.uid);
-  const standby = vms.filter((vm) => !isRegular(vm)).length;
-  return (
-    vms.length - standby === replicas &&
-    standby === (spec.standby?.replicas ?? 0) &&
-    (status?.standbyReplicas ?? 0) === standby &&
-    status?.readyReplicas === replicas &&
-    status.updatedReplicas === replicas &&
-    status.replicas === replicas &&
-    // Whatever was to be removed by name is gone.
-    pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined &&
-    (status.healing?.cycles ?? []).length === 0 &&
-    !status.conditions?.some(({ type }) => type === 'Draining')
-  );
+  return pool === undefined || (!isGoing(pool) && isPoolAsWanted(pool, world.vmsOf(pool.metadata.uid)));
 }
 
 function inWords(world: World, name: string): string {

@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** True in `npm run test:soak`, which runs all tests on servers, and those of crashes and chaos at full length. */
+/** True in `npm run test:long`, which runs all tests on servers, and those of crashes and chaos at full length. */
 export const isSoak = process.env['DROVER_TEST_SOAK'] !== undefined;
 
 /** Returns a size of a test, or a time: the short one unless this is a soak run. */

@@ -23,7 +23,7 @@ interface SoakOptions {
 }
 
 /** Between two things that users do, on average. */
-const ACT_MS = 1_500;
+const ACT_MS = 1_000;
 /** How often a kill waits until all are ready. */
 const ALL_UP = 0.75;
 /** Within this time, all must be as wanted once the kills have stopped. */

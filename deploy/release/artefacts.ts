@@ -15,8 +15,8 @@ interface Making {
   image: string;
   /** Where the chart goes to, such as `oci://registry.example/charts`. */
   charts: string;
-  /** Of the image and the chart, once they are in their registries. */
-  digests: { image?: string; chart?: string };
+  /** The digest of the image, once it is in its registry. */
+  pushed: { digest?: string };
 }
 
 /** Does one thing for the release, and says what. */
@@ -48,25 +48,25 @@ export const sbom: ArtefactStep = ({ source, out, version }) => {
   return `${file}, of the ${(JSON.parse(bom) as { components: object[] }).components.length} packages of the worker`;
 };
 
-export const image: ArtefactStep = ({ source, out, image: name, version, digests }) => {
+export const image: ArtefactStep = ({ source, out, image: name, version, pushed }) => {
   const [about, tag] = [join(out, 'image.json'), `${name}:${version}`];
   const how = ['--platform', 'linux/amd64,linux/arm64', '--tag', tag, '--metadata-file', about, '--push'];
   run(source, 'docker', 'buildx', 'build', ...how, '.');
-  digests.image = (JSON.parse(readFileSync(about, 'utf8')) as Record<string, string>)['containerimage.digest']!;
+  pushed.digest = (JSON.parse(readFileSync(about, 'utf8')) as Record<string, string>)['containerimage.digest']!;
   rmSync(about);
-  return `${tag}@${digests.image}`;
+  return `${tag}@${pushed.digest}`;
 };
 
 /** The chart installs the image that was pushed. */
 export const chart: ArtefactStep = (making) => {
-  const { source, out, image: name, digests } = making;
+  const { source, out, image: name, pushed } = making;
   const file = join(source, 'deploy/values.yaml');
   const values = parseDocument(readFileSync(file, 'utf8'));
   values.setIn(['image', 'repository'], name);
-  if (digests.image !== undefined) values.setIn(['image', 'digest'], digests.image);
+  if (pushed.digest !== undefined) values.setIn(['image', 'digest'], pushed.digest);
   writeFileSync(file, values.toString({ lineWidth: 0 }));
   run(source, 'helm', 'package', 'deploy', '--destination', out);
-  return `drover-${making.version}.tgz, which installs ${name}@${digests.image ?? 'no image, since none was pushed'}`;
+  return `drover-${making.version}.tgz, which installs ${name}${pushed.digest ? `@${pushed.digest}` : ''}`;
 };
 
 /** krew downloads the package from npm's registry. */
@@ -94,9 +94,9 @@ function sign({ source }: Making, command: 'sign' | 'sign-blob', ...of: string[]
 }
 
 export const imageSignature: ArtefactStep = (making) => {
-  const pushed = `${making.image}@${making.digests.image}`;
-  sign(making, 'sign', pushed);
-  return pushed;
+  const image = `${making.image}@${making.pushed.digest}`;
+  sign(making, 'sign', image);
+  return image;
 };
 
 export const sumsSignature: ArtefactStep = (making) => {
@@ -108,9 +108,9 @@ export const sumsSignature: ArtefactStep = (making) => {
 export const chartRegistry: ArtefactStep = (making) => {
   const said = saidBy(making.source, 'helm', 'push', chartFile(making), making.charts);
   const [digest] = /sha256:[0-9a-f]{64}/.exec(said)!;
-  const pushed = `${making.charts.replace('oci://', '')}/drover@${digest}`;
-  sign(making, 'sign', pushed);
-  return `${pushed}, signed`;
+  const chart = `${making.charts.replace('oci://', '')}/drover@${digest}`;
+  sign(making, 'sign', chart);
+  return `${chart}, signed`;
 };
 
 export const npmVersion: ArtefactStep = (making) =>

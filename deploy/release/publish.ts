@@ -32,7 +32,7 @@ export function publish({ version, project, out, isDryRun, image, charts, say }:
   const made = mkdtempSync(join(tmpdir(), 'drover-artefacts-'));
   try {
     inClone(project, (source) => {
-      const making = { version, source, out: made, image, charts, digests: {} };
+      const making = { version, source, out: made, image, charts, pushed: {} };
       for (const [title, step] of Object.entries(isDryRun ? MAKE : PUBLISH)) say(`${title}: ${step(making)}`);
     });
     cpSync(made, out, { recursive: true });

@@ -12,7 +12,7 @@ const project = resolve(import.meta.dirname, '../..');
 export type Platform = 'amd64' | 'arm64';
 
 /** The files of an image in a folder, and what runs in them. */
-class ImageFiles {
+export class ImageFiles {
   readonly root: string;
 
   constructor(root: string) {

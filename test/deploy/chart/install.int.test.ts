@@ -4,46 +4,23 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { CONFIRM_DELETION_ANNOTATION, RELEASE_ANNOTATION } from '../../../api/labels-and-annotations.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { CustomResourceDefinitions, Namespaces, ServiceAccounts, type Resource } from '../../../api/resources.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { CustomResourceDefinitions, Namespaces, ServiceAccounts } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { aFleet, until } from '../../integration/fleet.ts';
 import { isSoak } from '../../soak.ts';
-import { PATIENCE_MS, waitFor } from '../../wait-for.ts';
 import { Installed } from '../package/installed.ts';
 import { readManifests } from '../rights.ts';
 import { ClusterRoles, kubeconfigOf, NAMESPACE } from '../service-accounts.ts';
 import { Helm } from './helm.ts';
+import { Deployments, environmentOf, Jobs, Kubelet, SETUP, type Workload } from './kubelet.ts';
 
 const run = promisify(execFile);
 const fleet = aFleet({ workers: 0 });
 
-const workload = (group: string, plural: string, kind: string): Resource => ({
-  group,
-  version: 'v1',
-  plural,
-  kind,
-  namespaced: true,
-});
-const Jobs = workload('batch', 'jobs', 'Job');
-const Deployments = workload('apps', 'deployments', 'Deployment');
 const NEW = 'virtualmachineoperationschedules.drover.dev';
 const OLD = 'virtualmachinepools.drover.dev';
-const SETUP = { namespace: NAMESPACE, name: 'drover-setup' };
-
-interface Workload extends KubeObject {
-  spec: {
-    replicas: number;
-    template: {
-      spec: {
-        serviceAccountName: string;
-        containers: [{ args: string[]; image: string; env: { name: string; value: string }[] }];
-      };
-    };
-  };
-}
-
 let helm: Helm;
 let installed: Installed;
 beforeAll(async () => {
@@ -54,8 +31,6 @@ beforeAll(async () => {
 afterEach(() => helm?.remove());
 afterAll(() => installed?.remove());
 
-const environmentOf = ({ spec }: Workload): Record<string, string> =>
-  Object.fromEntries(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
 const deployment = (): Promise<Workload> =>
   fleet().kube.get<Workload>(Deployments, { namespace: NAMESPACE, name: 'drover-worker' });
 const definition = (name: string): Promise<KubeObject | undefined> =>
@@ -65,46 +40,14 @@ const releaseOf = async (name: string): Promise<string | undefined> =>
 const annotate = (name: string, annotations: Record<string, string | null>): Promise<unknown> =>
   fleet().kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });
 
-/** UIDs of Jobs that have been run. */
-const played = new Set<string>();
-
-/** Does what Kubernetes would do with the Job of the setup: runs it with its account, and notes how it ended. */
-async function playSetup(): Promise<string> {
-  const job = await waitFor(async () => {
-    const there = await fleet().kube.get<Workload & Stored>(Jobs, SETUP);
-    if (played.has(there.metadata.uid)) throw new Error('the Job of before is still there');
-    return there;
-  }, PATIENCE_MS);
-  played.add(job.metadata.uid);
-  const {
-    serviceAccountName,
-    containers: [{ args }],
-  } = job.spec.template.spec;
-  const env = {
-    ...process.env,
-    ...inject('programs')!.env,
-    ...environmentOf(job),
-    KUBECONFIG: await kubeconfigOf(fleet(), serviceAccountName),
-  };
-  const ended = await run(process.execPath, [inject('programs')!.command, ...args], { env }).then(
+const kubelet = new Kubelet(fleet, (args, env) =>
+  run(process.execPath, [inject('programs')!.command, ...args], {
+    env: { ...process.env, ...inject('programs')!.env, ...env },
+  }).then(
     ({ stdout }) => ({ isDone: true, said: stdout }),
     ({ stderr }: { stderr: string }) => ({ isDone: false, said: stderr }),
-  );
-  const now = new Date().toISOString().replace(/\.\d+/, '');
-  const conditions = (ended.isDone ? ['SuccessCriteriaMet', 'Complete'] : ['FailureTarget', 'Failed']).map((type) => ({
-    type,
-    status: 'True',
-    reason: ended.isDone ? 'CompletionsReached' : 'BackoffLimitExceeded',
-    message: '',
-    lastProbeTime: now,
-    lastTransitionTime: now,
-  }));
-  const status = ended.isDone
-    ? { startTime: now, completionTime: now, succeeded: 1, conditions }
-    : { startTime: now, failed: 1, conditions };
-  await fleet().kube.patch(Jobs, SETUP, 'merge', { status }, { subresource: 'status' });
-  return ended.said;
-}
+  ),
+);
 
 /** Runs Helm, and the setup meanwhile. */
 async function release(
@@ -127,7 +70,7 @@ async function release(
     '--timeout',
     '2m',
   );
-  const [said, setup] = await Promise.allSettled([ends, playSetup()]);
+  const [said, setup] = await Promise.allSettled([ends, kubelet.playSetup()]);
   if (said.status === 'rejected') throw said.reason;
   if (setup.status === 'rejected') throw setup.reason;
   return { helm: said.value, setup: setup.value };

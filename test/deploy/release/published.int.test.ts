@@ -1,28 +1,45 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { droverCrds } from '../../../api/crd/crds.ts';
+import { CONFIRM_DELETION_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { CustomResourceDefinitions } from '../../../api/resources.ts';
 import { defaultCache } from '../../../dev/paths.ts';
+import { aFleet, until } from '../../integration/fleet.ts';
 import { resolveGoTool } from '../../tools/go-tools.ts';
 import { resolveVerdaccio } from '../../tools/verdaccio.ts';
+import { hasKubectl } from '../chart/helm.ts';
 import { Image, type Platform } from '../image.ts';
+import { Node } from './node.ts';
 import { Registries } from './registries.ts';
 import { ReleasedClone, version } from './released-clone.ts';
 import { writeStandIns } from './stand-ins.ts';
 
 const run = promisify(execFile);
+const fleet = aFleet({ workers: 0, ownStack: true });
 const PLATFORMS: Platform[] = ['amd64', 'arm64'];
 const [NPM, CHART] = [`drover-npm-${version}.tgz`, `drover-${version}.tgz`];
 
 let clone: ReleasedClone;
 let registries: Registries;
-/** Of whoever publishes. */
+let helm: string;
+/** Of the user who publishes. */
 let environment: NodeJS.ProcessEnv;
 
 /** These programs, this Node, and those of the machine. */
@@ -78,7 +95,7 @@ function writeLayers(folder: string): void {
 // An image holds Linux programs, whatever machine builds it.
 beforeAll(async () => {
   const options = { cache: defaultCache(), onProgress: () => {} };
-  const helm = await resolveGoTool('helm', options);
+  helm = await resolveGoTool('helm', options);
   const crane = await resolveGoTool('crane', options);
   const cosign = await resolveGoTool('cosign', options);
   clone = new ReleasedClone();
@@ -109,7 +126,7 @@ afterAll(() => {
   clone?.remove();
 });
 
-test('what one registry refuses is not in npm, and a repetition publishes all: the same to both', async () => {
+test('npm comes last, an attempt that it refuses can be repeated, and what is published stays as it is', async () => {
   // npm asks the workflow who it is, and this one doesn't say.
   let questions = 0;
   const identity = createServer((_, answer) => {
@@ -126,6 +143,7 @@ test('what one registry refuses is not in npm, and a repetition publishes all: t
   identity.close();
   expect(questions).toBeGreaterThan(0);
   expect([await isInNpm(), existsSync(join(clone.path, 'dist'))]).toEqual([false, false]);
+  for (const name of ['drover', 'charts/drover']) await ask('crane', 'digest', pushed(name));
 
   expect(await work()).toContain(`npm registry: drover ${version}\n`);
   expect(await isInNpm()).toBe(true);
@@ -133,6 +151,12 @@ test('what one registry refuses is not in npm, and a repetition publishes all: t
   rmSync(join(clone.path, 'dist'), { recursive: true });
   expect(await work()).toContain('npm registry: there already');
   expect(await digest()).toBe(before);
+
+  renameSync(join(clone.path, 'dist'), clone.in('dist'));
+  const other = work({ GITHUB_REPOSITORY: 'another/drover' });
+  await expect(other).rejects.toMatchObject({
+    stderr: expect.stringContaining(`has another drover ${version}: set`) as string,
+  });
 });
 
 test('the image is for both platforms, and the chart installs it by its digest', async () => {
@@ -147,7 +171,7 @@ test('the image is for both platforms, and the chart installs it by its digest',
 test('image, chart and checksums are signed, and the checksums are of all that the release has', async () => {
   const key = ['--key', clone.in('cosign.pub'), '--insecure-ignore-tlog'];
   for (const name of ['drover', 'charts/drover']) await ask('cosign', 'verify', ...key, pushed(name));
-  const out = join(clone.path, 'dist', version);
+  const out = clone.in('dist', version);
   const sums = join(out, 'SHA256SUMS');
   await ask('cosign', 'verify-blob', ...key, '--bundle', `${sums}.sigstore.json`, sums);
   const files = readdirSync(out).filter((file) => !file.startsWith('SHA256SUMS'));
@@ -171,3 +195,49 @@ test('image, chart and checksums are signed, and the checksums are of all that t
   const ofNpm = JSON.parse(await ask('npm', 'view', 'drover', '--json')) as object;
   expect(ofNpm).toMatchObject({ version, repository: { url: 'git+https://sources.example/drover/drover.git' } });
 });
+
+/** Removes drover's definitions, which the tests' servers have. */
+async function forgetDrover(): Promise<void> {
+  const { kube } = fleet();
+  for (const { metadata } of droverCrds()) {
+    const key = { name: metadata.name };
+    const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
+    await kube.patch(CustomResourceDefinitions, key, 'merge', { metadata: { annotations } });
+    await kube.delete(CustomResourceDefinitions, key);
+    await until(() => expect(kube.get(CustomResourceDefinitions, key)).rejects.toMatchObject({ status: 404 }));
+  }
+}
+
+// Of kubectl, which waits for the workers.
+test.runIf(hasKubectl)(
+  'a user with an empty folder rolls out a pool by the commands of the README, from the registries alone',
+  async () => {
+    await forgetDrover();
+    const readme = readFileSync(join(clone.path, 'README.md'), 'utf8');
+    const [, install = ''] = /^## Install\n([^]*?)^## /m.exec(readme) ?? [];
+    const words = [...install.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block);
+    const temporal = fleet().stack.temporalAddress;
+    const commands = words
+      .join('')
+      .replaceAll('registry.example', registries.oci)
+      .replaceAll(/temporal-frontend\.temporal:7233|localhost:7233/g, temporal);
+
+    const [home, empty, programs] = ['home-', 'empty-', 'helm-'].map((name) => mkdtempSync(clone.in(name)));
+    symlinkSync(helm, join(programs!, 'helm'));
+    const node = new Node(fleet, clone.folder, (script) => ask('bash', '-e', '-o', 'pipefail', '-c', script));
+    const prefix = join(home!, 'npm');
+    const user = run('bash', ['-e', '-o', 'pipefail', '-c', commands], {
+      cwd: empty!,
+      env: {
+        ...environmentOfUser(home!, join(prefix, 'bin'), programs!),
+        npm_config_prefix: prefix,
+        KUBECONFIG: fleet().stack.kubeconfig,
+      },
+    });
+    const [did, stop] = await Promise.all([user, node.play()]);
+    expect(did.stdout).toMatch(/\d+ checks: none failed/);
+    expect(did.stdout.match(/pool web matches its spec/g)).toHaveLength(2);
+    expect(did.stdout).toMatch(/create +web-1 … web-4 [^]*restart +web-1 … web-4 .* Updated/);
+    expect(await stop()).toEqual([0, null]);
+  },
+);

@@ -42,7 +42,7 @@ const textOf = (file: string): string => readFileSync(join(clone.path, file), 'u
 const left = (): string[] => readdirSync(tmpdir()).filter((name) => /^drover-(release|artefacts)-(?!test)/.test(name));
 
 beforeAll(async () => {
-  // Whoever runs this is not the one who releases.
+  // The user who runs this is not the one who releases.
   vi.stubEnv('GIT_CONFIG_GLOBAL', '/dev/null');
   clone = new ReleasedClone();
   const programs = clone.in('programs');

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { watchIdOf } from '../../../workflows/lib/messages.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { freePort } from '../free-port.ts';
 
 const fleet = aFleet({ workers: 0 });
 /** How long a cluster may go without a working watcher. */
@@ -16,15 +15,6 @@ interface CutOffWorker {
   /** From now on its calls to the API server hang, and its watches report nothing; Temporal still reaches it. */
   cutOff: () => void;
   reconnect: () => void;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function aWorker(): Promise<CutOffWorker> {

@@ -8,17 +8,17 @@ interface PlannedOwner {
 }
 
 /** Called for each plan: how long the decisions took, and whether one has thrown. */
-export type OnPlanned = (plan: PlannedOwner & { seconds: number; isFailed: boolean }) => void;
+export type OnPlanned<P = unknown> = (planned: PlannedOwner & { seconds: number; isFailed: boolean; plan: P }) => void;
 
 /** Makes a plan. `error`: a bug in drover that kept a plan from being made; the status has the reason. */
 export function planned<P>(
   owner: PlannedOwner,
   make: () => { plan: P; error: Error | null },
-  onPlanned?: OnPlanned,
+  onPlanned?: OnPlanned<P>,
 ): P {
   const began = performance.now();
   const { plan, error } = make();
-  onPlanned?.({ ...owner, seconds: (performance.now() - began) / 1_000, isFailed: error !== null });
+  onPlanned?.({ ...owner, seconds: (performance.now() - began) / 1_000, isFailed: error !== null, plan });
   if (error !== null) {
     const { kind, namespace, name } = owner;
     const about = { owner: `${namespace}/${name}`, error: error.stack ?? error.message };

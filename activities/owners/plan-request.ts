@@ -1,28 +1,31 @@
-import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchInput } from '../../decisions/owners/batch.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { PoolKey } from './owner-key.ts';
+import type { KnownStatus, StatusRequest } from './status.ts';
 
 /**
  * What the workflow of a pool asks a worker to plan from. `now` is the workflow's clock: it also measures the times
  * that the workflow is asked to wait for.
  */
-export interface PlanRequest extends Pick<
-  PoolPlanInput,
-  | 'inProgress'
-  | 'backoffs'
-  | 'refusals'
-  | 'membership'
-  | 'isContended'
-  | 'writes'
-  | 'rollout'
-  | 'deferred'
-  | 'healing'
-  | 'batchesNotBefore'
-  | 'now'
-> {
+export interface PlanRequest
+  extends
+    StatusRequest,
+    Pick<
+      PoolPlanInput,
+      | 'inProgress'
+      | 'backoffs'
+      | 'refusals'
+      | 'membership'
+      | 'isContended'
+      | 'writes'
+      | 'rollout'
+      | 'deferred'
+      | 'healing'
+      | 'batchesNotBefore'
+      | 'now'
+    > {
   namespace: string;
   name: string;
   minVersions: ResourceVersions;
@@ -43,8 +46,5 @@ export type Planned =
       gone: false;
       key: PoolKey;
       generation: number;
-      minVersions: ResourceVersions;
-      status: CompactStatus | null;
-      /** Writes of the status that the plan has seen. */
-      writes: number;
-    } & Omit<PoolPlan, 'status'>);
+    } & KnownStatus &
+      Omit<PoolPlan, 'status'>);

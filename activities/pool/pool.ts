@@ -1,11 +1,9 @@
 import { Context } from '@temporalio/activity';
-import type { PoolStatus } from '../../api/pool/pool.ts';
-import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { compactStatus } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { OwnerEvent } from '../../decisions/owners/events.ts';
 import type { Target, Member } from '../../decisions/owners/steps.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import { beginNothing } from '../../decisions/pool/contention.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import { mislabelled } from '../cache/objects/known-roles.ts';
@@ -30,7 +28,7 @@ import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
 import type { PlanRequest, Planned, IncompleteInput } from '../owners/plan-request.ts';
 import { recordUid } from '../owners/record-uid.ts';
 import { RequestsSeen } from '../owners/requests-seen.ts';
-import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
+import { turnOf, writeFound } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
 import { BatchCache } from '../rollout/batch-cache.ts';
 import type { Revisions } from '../rollout/revisions.ts';
@@ -44,7 +42,7 @@ export interface PoolActivityOptions extends ActivityOptions {
   ownerIdOf: OwnerIdOf;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
-  onPlanned?: OnPlanned;
+  onPlanned?: OnPlanned<PoolPlan>;
 }
 
 export function createPoolActivities(options: PoolActivityOptions) {
@@ -54,7 +52,8 @@ export function createPoolActivities(options: PoolActivityOptions) {
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
-     * it writes nothing. Its times are those of the workflow, whose clock may be wrong by a minute.
+     * it writes nothing but the status that it has found, before any step begins. A plan whose status the pool does not
+     * bear out begins nothing. Its times are those of the workflow, whose clock may be wrong by a minute.
      */
     async plan(request: PlanRequest): Promise<Planned | IncompleteInput> {
       const { namespace, name, minVersions, resultUnknown, ...rest } = request;
@@ -80,18 +79,25 @@ export function createPoolActivities(options: PoolActivityOptions) {
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion }, { namespace });
       }
       const { uid, generation = 0 } = pool.metadata;
-      const input = { ...snapshotOf(cache, pool), ...rest, now, batches, burst };
+      const key = { namespace, name, uid };
+      const { writes = 0, turn } = pool.status ?? {};
+      // What this turn has written itself is not newer than what its workflow knows.
+      const own = turn === turnOf(request) ? { writes } : {};
+      const input = { ...snapshotOf(cache, pool), ...rest, ...own, now, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
-      return {
-        gone: false,
-        key: { namespace, name, uid },
-        generation,
-        minVersions: reached,
-        writes: pool.status?.writes ?? 0,
-        ...plan,
-        status: compactStatus(plan.status),
-        requeueAt: plan.requeueAt === null ? null : plan.requeueAt - now + request.now,
-      };
+      const { events, isOverruled, healing } = plan;
+      // A workflow that is overruled first takes over what the status says.
+      const status = isOverruled === true ? null : plan.status;
+      const known = await writeFound({ client, cache, requests }, request, reached, {
+        key,
+        seen: pool,
+        status,
+        events,
+      });
+      const { status: _, ...found } = plan;
+      const requeueAt = plan.requeueAt === null ? null : plan.requeueAt - now + request.now;
+      const begins = known.written.refused === undefined ? {} : beginNothing(healing);
+      return { gone: false, key, generation, ...known, ...found, requeueAt, ...begins };
     },
 
     ...createCreationActivities(options),
@@ -120,14 +126,6 @@ export function createPoolActivities(options: PoolActivityOptions) {
       removeDiskFinalizers(client, key, vms, concurrency),
     setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> => setRoles(client, key, vms, concurrency),
     changeMembers: (key: PoolKey): Promise<MembersChanged> => changeMembers(client, key, concurrency),
-
-    /** `events`: what the status says that the one before did not. `minVersions`: what its plan has seen. */
-    writeStatus: (
-      key: OwnerKey,
-      status: PoolStatus | ReplicaSetStatus,
-      events?: OwnerEvent[],
-      minVersions?: ResourceVersions,
-    ): Promise<WrittenStatus> => writeOwnerStatus(client, cache, requests, key, { status, events, minVersions }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { VmiSetInput } from '../../decisions/replica-sets/plan-input.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { OwnerKey } from '../owners/owner-key.ts';
+import type { KnownStatus, StatusRequest } from '../owners/status.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
 export interface ReplicaSetKey extends OwnerKey {
@@ -10,10 +11,8 @@ export interface ReplicaSetKey extends OwnerKey {
 }
 
 /** What the workflow of a set asks a worker to plan from; `now` is the workflow's clock. */
-export interface ReplicaSetRequest extends Pick<
-  VmiSetInput,
-  'inProgress' | 'uncertain' | 'backoffs' | 'starts' | 'now'
-> {
+export interface ReplicaSetRequest
+  extends StatusRequest, Pick<VmiSetInput, 'inProgress' | 'uncertain' | 'backoffs' | 'starts' | 'now'> {
   kind: SetKind;
   namespace: string;
   name: string;
@@ -29,12 +28,10 @@ export type PlannedSet =
       key: ReplicaSetKey;
       /** The generation of the spec that the plan was made for. */
       generation: number;
-      minVersions: ResourceVersions;
-      /** Writes of the status that the plan has seen. */
-      writes: number;
       /** By how much the API server's clock is ahead of the workflow's: `wakeAt` is a time of the workflow's. */
       clockAheadMs: number;
-    } & ReplicaSetPlan);
+    } & KnownStatus &
+      Omit<ReplicaSetPlan, 'status'>);
 
 export interface CreateReplicasOptions {
   /** Generation of the set's spec when this was planned. */

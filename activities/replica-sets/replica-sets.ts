@@ -10,6 +10,7 @@ import { requireOwnLocalCall, type OwnerIdOf, planned, type OnPlanned } from '..
 import { serverLost } from '../lib/shutdown.ts';
 import { kindOfOwner } from '../owners/kinds.ts';
 import { knownSet } from '../owners/live-owner.ts';
+import { writeFound } from '../owners/status.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './replica-set-request.ts';
@@ -31,7 +32,8 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
   return {
     /**
      * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`, and by the API
-     * server's clock, of which the times of VMs and VMIs are. A local activity: it writes nothing.
+     * server's clock, of which the times of VMs and VMIs are. A local activity: it writes nothing but the status that
+     * it has found.
      */
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
       const { kind, namespace, name, minVersions, resultUnknown } = request;
@@ -47,8 +49,10 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const plan = planned({ kind, namespace, name }, () => planOf({ ...request, now }, set), onPlanned);
       const key = { kind, namespace, name, uid };
       const requeueAt = plan.requeueAt === null ? null : plan.requeueAt - clockAheadMs;
-      const { writes = 0 } = set.status ?? {};
-      return { gone: false, key, generation, minVersions: reached, writes, ...plan, requeueAt, clockAheadMs };
+      const { status, ...found } = plan;
+      const { events } = plan;
+      const known = await writeFound(options, request, reached, { key, seen: set, status, events });
+      return { gone: false, key, generation, ...known, ...found, requeueAt, clockAheadMs };
     },
 
     ...createMakeActivities(options),

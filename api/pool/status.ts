@@ -222,6 +222,7 @@ export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'Wai
 /** What the status of each kind ends with. */
 export const WritesAndConditions = {
   writes: count('Number of status writes: a stale write is detected by an older number, and dropped.').exactOptional(),
+  turn: z.string().describe('Which turn of which run of the workflow has written this.').exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)

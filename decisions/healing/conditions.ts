@@ -1,4 +1,4 @@
-import type { HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
+import type { HealingStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -35,19 +35,6 @@ function suspended({ state: { paused }, suspended: message }: HealingReport): Un
   }
   if (message !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
-}
-
-/**
- * A status in which null stands for the healing status that the plan contains anyway: a status is in the history of the
- * pool's workflow at every turn.
- */
-export type CompactStatus = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
-
-export const compactStatus = (status: PoolStatus | null): CompactStatus | null =>
-  status?.healing === undefined ? status : { ...status, healing: null };
-
-export function fullStatus({ healing, ...status }: CompactStatus, report: HealingReport): PoolStatus {
-  return healing === undefined ? status : { ...status, healing: healing ?? healingStatus(report) };
 }
 
 /** The healing status: enough for another run of the workflow to resume from. */

@@ -35,12 +35,16 @@ export function overruled({ overruledAt, asideUntil }: Contention, now: number, 
   return isContended(known, now) ? { ...known, asideUntil: now + least + random * (most - least) } : known;
 }
 
-/** Returns the plan of a workflow that stands aside: nothing is begun or written. */
-export const planAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
+/** What a plan is left with by which nothing may begin. */
+export const beginNothing = <Healing extends object>(healing: Healing) => ({
   steps: [],
-  status: null,
   events: [],
   healing: { ...healing, begin: [] },
+});
+
+/** Returns the plan of a workflow that stands aside: nothing is begun or written. */
+export const planAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
+  ...beginNothing(healing),
   requeueAt: asideUntil,
 });
 

@@ -14,7 +14,7 @@ export interface OmittedReplicas {
 export interface StoredVmOwner extends KubeObject, OmittedReplicas {
   metadata: ObjectMeta & { namespace: string; uid: string };
   spec: Pick<WithReplicas<PoolSpec | ReplicaSetSpec | VmiSetSpec>, 'replicas' | 'template'>;
-  status?: { conditions?: Condition[]; writes?: number };
+  status?: { conditions?: Condition[]; writes?: number; turn?: string };
 }
 
 /** A replica set as the API server has it. */

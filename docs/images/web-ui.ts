@@ -47,7 +47,7 @@ try {
   await page.getByText(NAME, { exact: true }).first().waitFor();
   await picture('web-ui-workflows');
   await page.getByText(NAME, { exact: true }).first().click();
-  await page.getByText('writeStatus').first().waitFor();
+  await page.getByText('createVms').first().waitFor();
   await picture('web-ui');
 } finally {
   await browser.close();

@@ -1,4 +1,3 @@
-import type { Planned } from '../../activities/owners/plan-request.ts';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { Condition } from '../../api/pool/status.ts';
@@ -7,6 +6,7 @@ import { isByWorker, isGoing, isReady, isRemoved, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker } from './world/onlooker.ts';
+import type { Seen } from './world/worker.ts';
 import type { World } from './world/world.ts';
 
 type Column = 'people' | 'sees' | 'plans' | 'waits' | 'writes' | 'says';
@@ -58,7 +58,7 @@ export class RolloutLog implements Onlooker {
     this.#tell('people', words);
   }
 
-  onPlan(planned: Planned): void {
+  onPlan(planned: Seen): void {
     if (planned.gone) return;
     this.#tellWrites();
     this.#tellOnce('sees', this.#seen(planned.key.uid));

@@ -2,11 +2,12 @@ import { Context } from '@temporalio/activity';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import { retryRefused, type Done } from '../../activities/owners/done.ts';
+import type { PlanRequest } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { BatchCache } from '../../activities/rollout/batch-cache.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
-import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
-import { planPool } from '../../decisions/pool/plan.ts';
+import type { PoolSpec, PoolStatus, VmTemplate } from '../../api/pool/pool.ts';
+import { planPool, type PoolPlan } from '../../decisions/pool/plan.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -48,6 +49,8 @@ export class FakeCluster {
    * otherwise, time would pass in between.
    */
   onChange: () => Promise<void> = () => Promise.resolve();
+  /** Whether a status can't be written. */
+  isReadOnly: (status: PoolStatus) => boolean = () => false;
   readonly #templates = new Map<string, VmTemplate>();
   #uids = 0;
 
@@ -113,7 +116,7 @@ export class FakeCluster {
         key: { namespace, name, uid: pool.metadata.uid },
         generation: pool.metadata.generation ?? 0,
         minVersions,
-        writes: pool.status?.writes ?? 0,
+        ...this.#written(plan, asked),
         ...plan,
       };
     },
@@ -161,10 +164,6 @@ export class FakeCluster {
     annotateRuns: async (_, notes) => {
       for (const { name, start } of notes) this.vms.set(name, { ...this.vms.get(name)!, notYetRun: start });
     },
-    writeStatus: async (_, status) => {
-      this.pool = { ...this.pool, status };
-      return {};
-    },
     createRevision: async () => this.#keep(),
     deleteRevisions: async () => {},
     setFinalizer: async () => nothing,
@@ -182,6 +181,16 @@ export class FakeCluster {
     },
     awaitRemoval: async () => ({}),
   };
+
+  /** Writes the status that a plan has found. */
+  #written({ status }: PoolPlan, { holdsStatus }: Pick<PlanRequest, 'holdsStatus'>) {
+    if (status !== null && holdsStatus !== true) {
+      if (this.isReadOnly(status)) return { writes: status.writes!, written: { failed: 'the API server is away' } };
+      this.pool = { ...this.pool, status };
+      return { writes: status.writes!, written: { isWritten: true as const } };
+    }
+    return { writes: this.pool.status?.writes ?? 0, written: {} };
+  }
 
   #act(act: Act['act'], vms: string[]): void {
     this.acts.push({ at: now(), act, vms });

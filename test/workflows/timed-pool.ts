@@ -156,6 +156,14 @@ export class TimedPool {
     return after;
   }
 
+  /** Milliseconds of all timers so far. */
+  async timers(): Promise<number[]> {
+    const { events } = await this.workflow.fetchHistory();
+    return (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) =>
+      timer ? [tsToMs(timer.startToFireTimeout)] : [],
+    );
+  }
+
   async runId(): Promise<string> {
     return (await this.workflow.describe()).runId;
   }

@@ -1,4 +1,5 @@
 import type { OwnerKey } from '../../activities/owners/owner-key.ts';
+import type { KnownStatus, StatusRequest } from '../../activities/owners/status.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -33,7 +34,7 @@ export interface CarriedOwner {
 }
 
 /** What every plan is asked with. */
-export interface OwnerRequest {
+export interface OwnerRequest extends StatusRequest {
   namespace: string;
   name: string;
   minVersions: ResourceVersions;
@@ -44,16 +45,14 @@ export interface OwnerRequest {
 }
 
 /** What every plan says. */
-export interface PlannedOwner {
+export interface PlannedOwner extends KnownStatus {
   gone: false;
   key: OwnerKey;
   generation: number;
-  minVersions: ResourceVersions;
   failures: Failure[];
   phase: PoolPlan['phase'];
   counts: Pick<PoolPlan['counts'], 'present' | 'wanted'>;
   requeueAt: number | null;
-  writes: number;
   /** Events about what its status says that the stored one does not. */
   events?: OwnerEvent[];
 }

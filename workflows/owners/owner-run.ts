@@ -11,8 +11,6 @@ import {
 } from '@temporalio/workflow';
 import type { IncompleteInput } from '../../activities/owners/plan-request.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
-import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { bytesOfOwner, unknown, type Act } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -26,7 +24,7 @@ import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
 import { nextWait } from './next-wait.ts';
 import type { CarriedOwner, OwnerOfRun, OwnerRequest, PlannedOwner } from './owner-plan.ts';
-import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
+import { Statuses } from './statuses.ts';
 import type { OwnerStepContext } from './steps.ts';
 
 const PLAN_AGAIN_MS = 10_000;
@@ -43,14 +41,15 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly inProgress: InFlight;
   protected readonly failureBackoff: FailureBackoff;
   protected readonly journal: Journal;
-  readonly #statusWriter: StatusWriter;
   readonly #owner: OwnerOfRun;
   #minVersions: ResourceVersions;
   #uid: string | undefined;
   /** Whether a step has failed with an unknown part of it done. */
   #resultUnknown: boolean;
   #turnRequested = true;
-  #isPlanning = false;
+  /** Answered plans of this run. */
+  #turn = 0;
+  readonly #statuses: Statuses;
   /** Failed plans in a row. */
   #failures = 0;
   #phase: PlannedOwner['phase'] | undefined;
@@ -68,17 +67,9 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.journal = new Journal(carried?.acts ?? [], bytesOfOwner(0));
     this.inProgress = new InFlight();
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
-    const writer = {
-      kind: owner.kind,
-      inProgress: this.inProgress,
-      failureBackoff: this.failureBackoff,
-      onWritten: (newer: ResourceVersions, isDue: boolean): void => {
-        this.#minVersions = maxVersions(this.#minVersions, newer);
-        // A plan in progress may have seen the status before this write.
-        this.#turnRequested ||= isDue || this.#isPlanning;
-      },
-    } satisfies StatusWriterOptions;
-    this.#statusWriter = new StatusWriter(writer, carried?.writes);
+    const { inProgress, failureBackoff } = this;
+    const onDue = (): void => this.requestTurn();
+    this.#statuses = new Statuses({ inProgress, failureBackoff, onDue }, carried?.writes);
     onSignal(
       changed,
       `Internal: look again at the ${this.labels.owner} and its ${this.labels.members}.`,
@@ -129,8 +120,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected abstract plan(request: OwnerRequest, sendsAll: boolean): Promise<P | { gone: true } | IncompleteInput>;
   /** Begins the plan's steps, without waiting for them. */
   protected abstract beginSteps(planned: P): void;
-  /** The status that the plan wants written; null if none. */
-  protected abstract statusOf(planned: P): PoolStatus | ReplicaSetStatus | null;
   /** Returns the Markdown that the Web UI shows. */
   protected abstract details(planned: P | { gone: true }): string;
   /** Discards all state of the previous owner of the same name. */
@@ -188,14 +177,21 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       resultUnknown: this.#resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
       backoffs: failureBackoff.backoffs((kind) => inProgress.has(kind)),
-      ...this.#statusWriter.known,
+      ...this.#statuses.known,
+      turn: this.#turn,
+      ...(this.#uid !== undefined && { uid: this.#uid }),
+      ...(this.holdsStatus && { holdsStatus: true as const }),
     };
+  }
+
+  /** Whether no status may be written yet. */
+  protected get holdsStatus(): boolean {
+    return this.#statuses.isHeld;
   }
 
   /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
   async #plan(request: OwnerRequest): Promise<P | { gone: true } | null> {
     this.#resultUnknown = false;
-    this.#isPlanning = true;
     try {
       const planned = await this.plan(request, false);
       if (!('incomplete' in planned)) return planned;
@@ -210,8 +206,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       this.failureBackoff.recordError('NotPlanned', message);
       this.#resultUnknown ||= request.resultUnknown;
       return null;
-    } finally {
-      this.#isPlanning = false;
     }
   }
 
@@ -227,7 +221,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#generation = undefined;
     this.#wanted = undefined;
     this.failureBackoff.reset();
-    this.#statusWriter.reset();
+    this.#statuses.reset();
     this.journal.end({}, unknown(`its ${this.labels.owner} was deleted`));
     this.reset(uid);
   }
@@ -236,6 +230,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   #carryOut(planned: P, request: OwnerRequest): void {
     const { failureBackoff } = this;
     this.#failures = 0;
+    this.#turn++;
     this.#uid = planned.key.uid;
     this.onPlanned(planned);
     this.#recordCounts(planned);
@@ -245,16 +240,12 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
-    const isBorneOut = this.#statusWriter.saw(planned.writes, request.writes);
     const ongoing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the failure that the plan saw pass.
     for (const failure of failuresOf(request.backoffs))
       if (!ongoing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
-    const status = this.statusOf(planned);
-    const { key, events = [], minVersions } = planned;
-    if (status !== null && isBorneOut) this.#statusWriter.write({ key, status, events, minVersions });
-    else this.#statusWriter.keep();
+    this.#statuses.saw(planned);
     this.announce(planned);
     if (planned.phase !== this.#phase)
       upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
@@ -280,7 +271,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown || !this.inProgress.isEmpty,
       acts: this.journal.kept,
-      ...this.#statusWriter.known,
+      ...this.#statuses.known,
     });
   }
 

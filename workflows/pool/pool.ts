@@ -1,9 +1,7 @@
 import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
 import type { Planned, PlanRequest, IncompleteInput } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
-import { fullStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingSignal, HealingState } from '../../decisions/healing/state.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -26,7 +24,7 @@ import { onQuery, onSignal } from '../lib/on-signal.ts';
 import { DroverRevision } from '../lib/search-attributes.ts';
 import { OWNER_PROGRESS, type CarriedOwner, type OwnerRequest } from '../owners/owner-plan.ts';
 import { OwnerRun } from '../owners/owner-run.ts';
-import { KNOWS_NOTHING } from '../owners/status-writer.ts';
+import { KNOWS_NOTHING } from '../owners/statuses.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { poolDetails } from './details.ts';
 import { begin, type StepContext } from './steps.ts';
@@ -187,11 +185,11 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
     for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
     this.#healings.applyPlan(key, planned);
-    if (!isCurrent) this.requestTurn();
+    if (!isCurrent || planned.isOverruled === true) this.requestTurn();
   }
 
-  protected override statusOf({ status, healing }: PlannedPool): PoolStatus | null {
-    return status === null ? null : fullStatus(status, healing);
+  protected override get holdsStatus(): boolean {
+    return super.holdsStatus || this.#contention.asideUntil > Date.now();
   }
 
   protected override announce({ rollout }: PlannedPool): void {

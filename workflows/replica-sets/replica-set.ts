@@ -4,7 +4,6 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PlannedSet } from '../../activities/replica-sets/replica-set-request.ts';
 import type { ReplicaSetActivities } from '../../activities/replica-sets/replica-sets.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
-import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf } from '../../decisions/owners/failures.ts';
@@ -163,10 +162,6 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       if (done === null || done.refused !== null) this.#uncertain.add(name);
       else this.#uncertain.delete(name);
     }
-  }
-
-  protected override statusOf({ status }: Planned): ReplicaSetStatus | null {
-    return status;
   }
 
   protected override details(planned: PlannedSet): string {

@@ -11,6 +11,7 @@ import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '.
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { planned } from './plan-request.ts';
 import { PATCH, POWER, TABLE, type Forgery } from './table.ts';
 import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
 
@@ -118,14 +119,20 @@ test.each<[string, object]>([
   expect(await world.written('changePower', args)).not.toEqual([]);
 });
 
-const OF_NOTHING = { resultUnknown: false, minVersions: {}, backoffs: {}, inProgress: { creating: [], deleting: [] } };
+const OF_NOTHING = {
+  resultUnknown: false,
+  minVersions: {},
+  backoffs: {},
+  inProgress: { creating: [], deleting: [] },
+  turn: 0,
+};
 const OF_POOL = { batches: [], rollout: null, healing: null, batchesNotBefore: 0 };
 
 test.each<[string, string, SetKind | undefined, object]>([
   ['plan', 'pool', undefined, OF_POOL],
   ['planReplicaSet', 'replica-set', 'VirtualMachineReplicaSet', { uncertain: [], starts: null }],
   ['planReplicaSet', 'vmi-replica-set', 'VirtualMachineInstanceReplicaSet', { uncertain: [], starts: null }],
-])('%s answers the workflow of the %s itself, and no other caller', async (name, id, kind, own) => {
+])('%s writes a status for the workflow of the %s itself, and for no other caller', async (name, id, kind, own) => {
   const world = new World();
   const { metadata } = kind === undefined ? world.pool('web') : world.set(kind, 'web');
   await world.start();
@@ -135,10 +142,11 @@ test.each<[string, string, SetKind | undefined, object]>([
     [`${id}/default/shop/other`, true],
   ] as const) {
     world.failure = undefined;
-    await world.written(name, [request], workflow, isLocal);
+    expect(await world.written(name, [request], workflow, isLocal)).toEqual([]);
     expect(world.failure).toMatchObject({ type: 'Refused', nonRetryable: true });
   }
-  await world.written(name, [request], `${id}/default/shop/web`, true);
+  const writes = await world.written(name, [request], `${id}/default/shop/web`, true);
+  expect(writes).toEqual([expect.stringMatching(/^patch \w+ shop\/web$/)]);
   expect(world.answer).toMatchObject({ gone: false, key: { uid: metadata.uid } });
 });
 
@@ -165,12 +173,11 @@ test.each<[string, (world: World, pool: Stored & StoredPool, vm: Stored) => Prom
       ]),
   ],
   [
-    'that the status says so',
-    (world, pool, { metadata: { name, uid, creationTimestamp: at } }) =>
-      world.written('writeStatus', [
-        keyOf(pool),
-        { replicas: 1, writes: 2, roles: [{ vm: name, uid, role: 'Surge', at }] },
-      ]),
+    'to its workflow that the status says so',
+    (world, _pool, vm) => {
+      const roles = [{ vm: vm.metadata.name, uid: vm.metadata.uid, role: 'Surge', at: vm.metadata.creationTimestamp }];
+      return planned(world, { status: { roles }, roles });
+    },
   ],
 ])('a replica that a user has labelled as extra stays, though a caller says %s', async (_what, claim) => {
   const world = new World();

@@ -57,6 +57,8 @@ export interface Forgery {
 type Row =
   /** It writes nothing, whatever it is asked. */
   | { reads: true }
+  /** It writes the status of an owner alone, and for the workflow of that owner alone. */
+  | { ownsStatus: true }
   /** It makes VMs, never more than their owner wants, and deletes or changes none. */
   | { creates: true }
   /** It writes what its caller says: docs/security.md tells what that is worth. */
@@ -278,8 +280,8 @@ const replacementOf =
 const replacement = replacementOf(revision);
 
 export const TABLE: Record<ActivityName, Row> = {
-  plan: { reads: true },
-  planReplicaSet: { reads: true },
+  plan: { ownsStatus: true },
+  planReplicaSet: { ownsStatus: true },
   awaitRemoval: { reads: true },
   preflightTransition: { reads: true },
   preflightPatch: { reads: true },
@@ -287,7 +289,6 @@ export const TABLE: Record<ActivityName, Row> = {
   watchCluster: { reads: true },
   createVms: { creates: true },
   createReplicas: { creates: true },
-  writeStatus: { trusts: 'the status of a pool or a set says what its workflow says' },
   recordHealing: { reads: true },
   beginOperation: { trusts: 'the status of an operation says that it was begun' },
   reportOperation: { trusts: 'the status of an operation says what its workflow says' },

@@ -69,6 +69,7 @@ const request = (namespace: string, minVersions = {}, resultUnknown = false) => 
   batches: [],
   healing: null,
   batchesNotBefore: 0,
+  turn: 0,
   now: Date.now(),
 });
 
@@ -134,10 +135,12 @@ test('a pool that the watch does not show yet is not taken for gone', async () =
   expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'addFinalizer' }] });
 });
 
-test('a plan has its healing state once: its status leaves that out', async () => {
+test('a plan has its healing state once: it writes its status, and does not return it', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { autohealing: {} });
   const worker = await behindTheTimes();
-  const plan = worker.plan(request(namespace, { pools: pool.metadata.resourceVersion }));
-  expect(await plan).toMatchObject({ status: { healing: null }, healing: { state: { cycles: [], finished: [] } } });
+  const plan = await worker.plan(request(namespace, { pools: pool.metadata.resourceVersion }));
+  expect(plan).toMatchObject({ written: { isWritten: true }, healing: { state: { cycles: [], finished: [] } } });
+  expect(plan).not.toHaveProperty('status');
+  expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ healing: {}, writes: 1 });
 });

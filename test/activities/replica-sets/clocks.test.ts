@@ -1,8 +1,10 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import type { OnPlanned } from '../../../activities/lib/planned.ts';
 import type { PlannedSet, ReplicaSetRequest } from '../../../activities/replica-sets/replica-set-request.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
+import type { ReplicaSetPlan } from '../../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -10,13 +12,15 @@ import { anInstance, anInstanceSet } from '../../decisions/replica-sets/sets.ts'
 import { deleted, made } from '../../decisions/replica-sets/steps.ts';
 
 const kind = 'VirtualMachineInstanceReplicaSet';
-type Planned = Extract<PlannedSet, { gone: false }>;
+type Planned = Extract<PlannedSet, { gone: false }> & Pick<ReplicaSetPlan, 'status'>;
 
 /** Plans for a set at a time of the workflow's clock, of which the API server's is ahead. */
 function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
   const set = anInstanceSet(spec);
   let vmis: readonly VmiView[] = [];
   let now = 0;
+  let plan: unknown;
+  const onPlanned: OnPlanned = (planned) => void (plan = planned.plan);
   const cache = {
     lost: new AbortController().signal,
     isDelegated: () => false,
@@ -29,7 +33,14 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
     vmis: { othersBeside: () => [] },
   } as unknown as ClusterCache;
   const client = { clock: { now: () => now + aheadMs } } as KubeClient;
-  const activities = createReplicaSetActivities({ client, cache, ownerIdOf: () => 'web', burst: 250, concurrency: 1 });
+  const activities = createReplicaSetActivities({
+    client,
+    cache,
+    ownerIdOf: () => 'web',
+    onPlanned,
+    burst: 250,
+    concurrency: 1,
+  });
   const info = { isLocal: true, workflowExecution: { workflowId: 'web', runId: 'run' } };
   const environment = new MockActivityEnvironment(info);
   return async (time: number, known: readonly VmiView[], starts: FailedStarts | null = null): Promise<Planned> => {
@@ -44,10 +55,13 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
       uncertain: [],
       backoffs: {},
       starts,
+      turn: 0,
+      holdsStatus: true,
       now,
     };
     const run: () => Promise<PlannedSet> = () => activities.planReplicaSet(asked);
-    return (await environment.run<[], PlannedSet, typeof run>(run)) as Planned;
+    const planned = (await environment.run<[], PlannedSet, typeof run>(run)) as Extract<PlannedSet, { gone: false }>;
+    return { ...planned, status: (plan as ReplicaSetPlan).status };
   };
 }
 

@@ -1,4 +1,3 @@
-import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
@@ -17,9 +16,10 @@ import { activityNow, isActive, isByWorker, runNow } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import type { Run } from '../world/temporal/run.ts';
+import type { Seen } from '../world/worker.ts';
 import { Check } from './check.ts';
 
-type RolloutPlan = Extract<Planned, { gone: false }>['rollout'];
+type RolloutPlan = Extract<Seen, { gone: false }>['rollout'];
 
 /** Milliseconds for which users' acts may be unknown to whoever planned a batch. */
 const KNOWN_AFTER_MS = 5_000;
@@ -56,7 +56,7 @@ export class BatchGuarantees extends Check {
     if (process.name === 'people' && verb !== 'get' && verb !== 'list') this.#peopleAt = this.now;
   }
 
-  onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
     if (planned.gone) return;
     const input = inputOf();
     if (input === undefined) return;

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Planned } from '../../../activities/owners/plan-request.ts';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
@@ -8,9 +7,10 @@ import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
+import type { Seen } from '../world/worker.ts';
 import { Check } from './check.ts';
 
-type PoolPlanned = Extract<Planned, { gone: false }>;
+type PoolPlanned = Extract<Seen, { gone: false }>;
 
 /** Of how many plans one is made again: each costs as much as a plan. */
 const EVERY = 8;
@@ -28,7 +28,7 @@ export class PlanGuarantees extends Check {
   /** By the UIDs of pools: the steps of their last plan, and when it has planned the same in a row. */
   readonly #last = new Map<string, { steps: string; times: number[] }>();
 
-  onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
     if (planned.gone) return;
     this.#checkCircles(planned);
     const input = inputOf();

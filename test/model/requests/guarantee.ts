@@ -1,4 +1,3 @@
-import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { membershipRequestOf } from '../../../decisions/membership/membership-request.ts';
@@ -7,6 +6,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Pool } from '../facts.ts';
 import { Check } from '../guarantees/check.ts';
 import type { Write } from '../world/api-server.ts';
+import type { Seen } from '../world/worker.ts';
 
 /** What an answer to a request was. */
 interface Answered {
@@ -27,7 +27,7 @@ export class RequestGuarantees extends Check {
   /** Requests that plans have refused, in the same way. */
   readonly #refused = new Set<string>();
 
-  onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
     if (planned.gone) return;
     const { key, status, rollout, healing, steps } = planned;
     const answers = [status?.membership, rollout.state, healing.state].flatMap((one) => one?.handledRequests ?? []);

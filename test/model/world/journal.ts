@@ -1,9 +1,9 @@
-import type { Planned } from '../../../activities/owners/plan-request.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { isByWorker } from '../facts.ts';
 import type { Write } from './api-server.ts';
 import type { Call } from './model-client.ts';
 import type { Onlooker } from './onlooker.ts';
+import type { Seen } from './worker.ts';
 import type { World } from './world.ts';
 
 /** Notes every plan and every write of the workers, in their order and with their times. */
@@ -15,7 +15,7 @@ export class Journal implements Onlooker {
     this.#world = world;
   }
 
-  onPlan(planned: Planned): void {
+  onPlan(planned: Seen): void {
     this.#note('plan', planned);
   }
 

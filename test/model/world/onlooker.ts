@@ -1,9 +1,9 @@
-import type { Planned } from '../../../activities/owners/plan-request.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Look } from '../../../decisions/rollout/checks/check.ts';
 import type { Write } from './api-server.ts';
 import type { Call } from './model-client.ts';
 import type { Run } from './temporal/run.ts';
+import type { Seen } from './worker.ts';
 
 /** Notified of writes and calls at the moment in which they happen. */
 export interface Onlooker {
@@ -12,7 +12,7 @@ export interface Onlooker {
   /** A call of a worker was refused, by `World.refuse`. */
   onRefused?: (call: Call) => void;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
-  onPlan?: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  onPlan?: (planned: Seen, inputOf: () => PoolPlanInput | undefined) => void;
   /** A worker has looked at the check of a step of this pool, by its UID, and not yet recorded what it saw. */
   onLook?: (pool: string, outcome: Look['outcome']) => void;
   /** A workflow begins. */

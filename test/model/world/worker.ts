@@ -13,7 +13,7 @@ import { createMachineTypeActivities } from '../../../activities/machine-types/m
 import { createOperationActivities } from '../../../activities/operations/operations.ts';
 import { StatusReports } from '../../../activities/operations/status-reports.ts';
 import type { PoolKey } from '../../../activities/owners/owner-key.ts';
-import type { Planned, PlanRequest } from '../../../activities/owners/plan-request.ts';
+import type { PlanRequest } from '../../../activities/owners/plan-request.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
@@ -29,6 +29,7 @@ import type { Signals } from '../../../activities/watch/watched.ts';
 import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { childSignals, signalsOf } from '../../../workers/watch/workflow-signals.ts';
@@ -42,12 +43,15 @@ export interface Worker extends ModelWorker {
   stopping: AbortController;
 }
 
+/** A plan as it was made, before its status was written. */
+export type Seen = { gone: true } | ({ gone: false; key: PoolKey; generation: number } & PoolPlan);
+
 interface WorkerOptions {
   process: Process;
   client: KubeClient;
   burst: number;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
-  onPlan: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  onPlan: (planned: Seen, inputOf: () => PoolPlanInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
   /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
   withOperations: boolean;
@@ -96,31 +100,37 @@ export function createWorker(options: WorkerOptions): Worker {
     concurrency: 3,
     stopping: stopping.signal,
   };
+  const told = new BatchCache();
+  const asked = new WeakMap<Context, PlanRequest>();
   const pools = createPoolActivities({
     ...common,
     ownerIdOf: ownerId,
     burst,
-    onPlanned: ({ name, isFailed }) => void (isFailed && onPlanFailed(name)),
+    onPlanned: ({ namespace, name, isFailed, plan }) => {
+      if (isFailed) onPlanFailed(name);
+      const pool = cache.pools.get(`${namespace}/${name}`)!;
+      const request = asked.get(Context.current())!;
+      const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches) ?? [];
+      const key = { namespace, name, uid: pool.metadata.uid };
+      const { generation = 0 } = pool.metadata;
+      onPlan({ gone: false, key, generation, ...plan }, () => ({
+        ...snapshotOf(cache, pool),
+        ...request,
+        batches,
+        burst,
+      }));
+    },
   });
-  const told = new BatchCache();
   const ofOperations = { ...common, workflowIdOf, reports: new StatusReports({ client, workflowIdOf }) };
   const activities = withFailures({
     ...pools,
     plan: async (request: PlanRequest) => {
+      asked.set(Context.current(), request);
       const planned = await pools.plan(request);
-      const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches);
-      if ('incomplete' in planned || batches === null) return planned;
-      const inputOf = (): PoolPlanInput | undefined => {
-        const pool = cache.pools.get(`${request.namespace}/${request.name}`);
-        return pool && { ...snapshotOf(cache, pool), ...request, batches, burst };
-      };
-      onPlan(planned, inputOf);
+      if ('incomplete' in planned) return planned;
+      if (planned.gone) onPlan(planned, () => undefined);
+      else if (planned.written.refused !== undefined) onUnproven(request.name, planned.written.refused);
       return planned;
-    },
-    writeStatus: async (...args: Parameters<typeof pools.writeStatus>) => {
-      const written = await pools.writeStatus(...args);
-      if (written.refused !== undefined) onUnproven(args[0].name, written.refused);
-      return written;
     },
     ...createReplicaSetActivities({ ...common, ownerIdOf: ownerId, burst }),
     lookAtCheck: (key: PoolKey, at: number) => {

@@ -18,7 +18,16 @@ test('the Web UI shows the state of a set of VMIs, why starts fail, in words tha
   const set = anInstanceSet({ replicas: 2 });
   const { starts } = planVmiSet({ ...calm, set, now: 10_000, vmis: [aFailedStart(A, 10_000)] });
   const plan = planVmiSet({ ...calm, set, now: 13_000, vmis: [failed], starts, uncertain: [C] });
-  const planned = { gone: false, key, generation: 1, minVersions: {}, writes: 0, clockAheadMs: 0, ...plan } as const;
+  const planned = {
+    gone: false,
+    key,
+    generation: 1,
+    minVersions: {},
+    writes: 0,
+    written: {},
+    clockAheadMs: 0,
+    ...plan,
+  } as const;
   const failures = {
     state: { byReason: {}, recentErrors: [{ time: 'noon', reason: 'FailedCreate', message: 'no *quota*' }] },
     retryAt: 20_000,

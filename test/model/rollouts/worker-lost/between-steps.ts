@@ -1,4 +1,3 @@
-import type { Planned } from '../../../../activities/owners/plan-request.ts';
 import { REVISION_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { VirtualMachineInstances } from '../../../../api/resources.ts';
 import { isByWorker, isReady } from '../../facts.ts';
@@ -6,11 +5,12 @@ import { aTemplate } from '../../pools.ts';
 import type { Write } from '../../world/api-server.ts';
 import type { Call } from '../../world/model-client.ts';
 import type { Onlooker } from '../../world/onlooker.ts';
+import type { Seen } from '../../world/worker.ts';
 import type { World } from '../../world/world.ts';
 import { completed, MINUTE, roll, type Stage, type Story } from '../story.ts';
 
 /** What the worker has just done: it has made a plan, or the API server has carried out its write. */
-type Step = { planned: Exclude<Planned, { gone: true }> } | { write: Write };
+type Step = { planned: Exclude<Seen, { gone: true }> } | { write: Write };
 
 /** How a rollout has ended. */
 export interface Ending {
@@ -36,7 +36,7 @@ class Loss implements Onlooker {
     world.onlookers.push(this);
   }
 
-  onPlan(planned: Planned): void {
+  onPlan(planned: Seen): void {
     if (!planned.gone) this.#took({ planned });
   }
 

@@ -33,7 +33,7 @@ test('a pool with two sick VMs plans and writes its status once a second at most
       let [plans, writes] = [0, 0];
       world.onlookers.push({
         onCall: ({ verb, ...call }) =>
-          void (writes += Number(isByWorker({ verb, ...call }) && activityNow() === 'writeStatus' && verb === 'patch')),
+          void (writes += Number(isByWorker({ verb, ...call }) && activityNow() === 'plan' && verb === 'patch')),
         onPlan: () => void plans++,
       });
       const before = eventsIn(world);

@@ -89,7 +89,7 @@ async function measure(server: string, folder: string): Promise<void> {
   console.log(`an event of a VMI: ${(events.cpu / EVENTS).toFixed(2)} ms of CPU`);
 
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst: 250 };
-  const ofPool = { ...idle, rollout: null, batches: [], healing: null, batchesNotBefore: 0, now: Date.now() };
+  const ofPool = { ...idle, batches: [], batchesNotBefore: 0, now: Date.now() };
   const times: number[] = [];
   for (const pool of [...cache.pools.values()].slice(0, PLANS))
     times.push((await timed(() => containedPlan({ ...snapshotOf(cache, pool), ...ofPool }))).cpu);

@@ -1,5 +1,6 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchInput } from '../../decisions/owners/batch.ts';
+import type { PoolRun } from '../../decisions/pool/on-record.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { PoolKey } from './owner-key.ts';
@@ -12,19 +13,10 @@ import type { KnownStatus, StatusRequest } from './status.ts';
 export interface PlanRequest
   extends
     StatusRequest,
+    PoolRun,
     Pick<
       PoolPlanInput,
-      | 'inProgress'
-      | 'backoffs'
-      | 'refusals'
-      | 'membership'
-      | 'isContended'
-      | 'writes'
-      | 'rollout'
-      | 'deferred'
-      | 'healing'
-      | 'batchesNotBefore'
-      | 'now'
+      'inProgress' | 'backoffs' | 'refusals' | 'membership' | 'isContended' | 'deferred' | 'batchesNotBefore' | 'now'
     > {
   namespace: string;
   name: string;

@@ -3,20 +3,19 @@ import type { KubeObject, PatchOperation } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
+import { saysTheSame } from '../../decisions/lib/canonical-json.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../decisions/owners/events.ts';
-import { whyUnverified } from '../../decisions/pool/unverified-status.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { snapshotOf } from '../cache/snapshot.ts';
 import { recordEvent } from '../lib/events.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { OwnerKey } from './owner-key.ts';
-import type { RequestsSeen } from './requests-seen.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
@@ -34,10 +33,10 @@ const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 export interface StatusRequest {
   /** UID of the owner that the workflow knows; absent before the first plan. */
   uid?: string;
-  /** Which of the workflow's turns asks: a status of the same turn is of this plan, whose answer was lost. */
+  /** Which of the workflow's turns asks. */
   turn: number;
-  /** The status is not to be written yet; absent if it may be. */
-  holdsStatus?: true;
+  /** What is not to be written yet: reports, which may wait for the next turn, or all; absent if all may be. */
+  holdsStatus?: 'Reports' | 'All';
 }
 
 /** What became of the status that a plan has found. */
@@ -45,10 +44,8 @@ export interface StatusWrite {
   /** What a later plan must have seen. */
   minVersions?: ResourceVersions;
   isWritten?: true;
-  /** Another worker had written the status by then, or the plan was made for another spec: it was left as it is. */
+  /** The status, or the spec, was another by then: it was left as it is. */
   isLate?: true;
-  /** It was left because the pool does not show what the status is to say, for this reason. */
-  refused?: string;
   /** Why it could not be written. */
   failed?: string;
 }
@@ -56,17 +53,16 @@ export interface StatusWrite {
 /** What a workflow is told of the status of its owner. */
 export interface KnownStatus {
   minVersions: ResourceVersions;
-  /** Writes of the status that the plan has seen, or has written: perhaps, if that has failed. */
+  /** Writes of the status that the plan has seen or made. */
   writes: number;
   written: StatusWrite;
+  /** Whether the status records all that the plan decides from: no step that rests on its record begins otherwise. */
+  isRecorded: boolean;
+  /** Another workflow has written the status since the last plan; absent if none has. */
+  isForeign?: true;
 }
 
 type AnyStatus = PoolStatus | ReplicaSetStatus;
-
-interface StatusAccess extends ClusterAccess {
-  /** What users have asked of pools; sets are asked nothing. */
-  requests?: RequestsSeen;
-}
 
 /** What a plan has found, and the owner as it has seen it. */
 interface FoundStatus<Status = AnyStatus | null> {
@@ -78,31 +74,42 @@ interface FoundStatus<Status = AnyStatus | null> {
   events?: readonly OwnerEvent[] | undefined;
 }
 
-/** What a status says of the turn that has written it. */
-export const turnOf = ({ turn }: StatusRequest): string =>
-  `${Context.current().info.workflowExecution?.runId ?? ''}/${turn}`;
+/** What of a status decides what may begin: all else reports what objects show as well. */
+const RECORD: (keyof PoolStatus)[] = ['rollout', 'healing', 'membership', 'currentRevision'];
+
+/** Whether a status records something else than the one before. */
+export const changesRecord = (before: Partial<PoolStatus>, after: Partial<PoolStatus>): boolean =>
+  !saysTheSame(pick(before, RECORD), pick(after, RECORD));
 
 /**
- * Writes the status of a plan, if it has one and may. A failure holds back no step: VMs are made though no status can
- * be written. What a workflow knows of an earlier owner of the name is not written to the next. `reached`: what the
- * plan has seen.
+ * Writes the status of a plan, if it has one and may. A failure holds back only steps that rest on the record. What a
+ * workflow knows of an earlier owner of the name is not written to the next. `reached`: what the plan has seen.
  */
 export async function writeFound(
-  access: StatusAccess,
-  request: StatusRequest,
+  access: ClusterAccess,
+  request: StatusRequest & { writes?: number },
   reached: ResourceVersions,
   { status, ...found }: FoundStatus,
 ): Promise<KnownStatus> {
   const { key, seen } = found;
   const { uid = key.uid, holdsStatus } = request;
+  const isRecordChanged = status !== null && changesRecord(seen.status ?? {}, status);
+  const isHeld = holdsStatus === 'All' || (holdsStatus === 'Reports' && !isRecordChanged) || uid !== key.uid;
+  const run = Context.current().info.workflowExecution?.runId ?? '';
+  const turn = `${run}/${request.turn}`;
   const written =
-    status === null || holdsStatus === true || uid !== key.uid
+    status === null || isHeld
       ? {}
-      : await writeOwnerStatus(access, { ...found, status: { ...status, turn: turnOf(request) } }).catch(failure);
-  const { isWritten, failed, minVersions = {} } = written;
-  const { writes = 0 } = seen.status ?? {};
-  const isNext = isWritten === true || failed !== undefined;
-  return { minVersions: maxVersions(reached, minVersions), writes: isNext ? writes + 1 : writes, written };
+      : await writeOwnerStatus(access, { ...found, status: { ...status, turn } }).catch(failure);
+  const { writes = 0, turn: last = '' } = seen.status ?? {};
+  const isForeign = writes > (request.writes ?? writes) && !last.startsWith(`${run}/`);
+  return {
+    minVersions: maxVersions(reached, written.minVersions ?? {}),
+    writes: written.isWritten === true ? writes + 1 : writes,
+    written,
+    isRecorded: !isRecordChanged || written.isWritten === true,
+    ...(isForeign && { isForeign }),
+  };
 }
 
 /** The worker that ends leaves the plan to another. */
@@ -112,25 +119,17 @@ function failure(error: unknown): StatusWrite {
 }
 
 /**
- * Writes what a plan has found to the status of a pool or a set, `seen`, if that is still the status that the plan has
- * seen: a late write, by a worker that was taken for dead, gives way. Writes nothing that would end a pause, a halt or
- * a step of the pool, unless the pool shows why. Leaves disruption claims as they are, unless all of them are spent: no
- * later plan would write the status for these alone, so they are judged by nothing older than the plan.
+ * Writes what a plan has found to the status of a pool or a set, if status and spec are still as the plan has `seen`
+ * them: a late write, by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all
+ * of them are spent: no later plan would write the status for these alone, so nothing older than the plan judges them.
  */
 export async function writeOwnerStatus(
-  { client, cache, requests }: StatusAccess,
+  { client, cache }: ClusterAccess,
   { key, seen, status, events = [] }: FoundStatus<AnyStatus>,
 ): Promise<StatusWrite> {
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
   const write = async (owner: StoredVmOwner): Promise<StatusWrite> => {
-    const pool = key.kind === undefined ? (owner as StoredPool) : undefined;
-    const message =
-      pool === undefined
-        ? null
-        : whyUnverified({ ...snapshotOf(cache, pool), earlier: requests?.of(key.uid) ?? [], now: Date.now() }, status);
-    const isOld = status.observedGeneration !== owner.metadata.generation;
-    if (message !== null) return isOld ? late(key, owner) : { ...late(key, owner), refused: message };
-    const released = pool === undefined ? undefined : await releasedClaims(cache, pool);
+    const released = key.kind === undefined ? await releasedClaims(cache, owner as StoredPool) : undefined;
     const path = `/status/${CLAIMS}`;
     const forgets: PatchOperation[] =
       released === undefined
@@ -142,8 +141,11 @@ export async function writeOwnerStatus(
     // A worker that dies after the write would record none. They have names of the status that they are about: if that
     // is not written, the next try records none twice.
     for (const event of events) await recordEvent(client, key, event, causeOf(key, status, event));
-    const test: PatchOperation = { op: 'test', path: '/metadata/uid', value: key.uid };
-    const patch = [test, ...changes(fields, owner.status, status), ...forgets];
+    const tests: PatchOperation[] = [
+      { op: 'test', path: '/metadata/uid', value: key.uid },
+      { op: 'test', path: '/metadata/generation', value: status.observedGeneration },
+    ];
+    const patch = [...tests, ...changes(fields, owner.status, status), ...forgets];
     return written(key, await client.patch(kindOfOwner(key).resource, key, 'json', patch, { subresource: 'status' }));
   };
   try {
@@ -152,11 +154,11 @@ export async function writeOwnerStatus(
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
   }
-  // What the plan has seen may be behind, or the status may be another worker's by now.
+  // Claims change the status, too.
   const live = await liveOwner(client, key);
   if (live === undefined) return {};
-  if (live.status?.turn === status.turn && live.status?.writes === status.writes) return written(key, live);
-  return (live.status?.writes ?? 0) + 1 === status.writes ? write(live) : late(key, live);
+  const isSame = (live.status?.writes ?? 0) + 1 === status.writes;
+  return isSame && live.metadata.generation === status.observedGeneration ? write(live) : late(key, live);
 }
 
 const causeOf = ({ uid }: OwnerKey, { writes }: AnyStatus, { request }: OwnerEvent): string =>

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target, Member } from '../../decisions/owners/steps.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
-import { beginNothing } from '../../decisions/pool/contention.ts';
+import { unrecorded } from '../../decisions/pool/on-record.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ActivityOptions } from '../cache/access.ts';
@@ -27,8 +27,7 @@ import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { OwnerKey, PoolKey } from '../owners/owner-key.ts';
 import type { PlanRequest, Planned, IncompleteInput } from '../owners/plan-request.ts';
 import { recordUid } from '../owners/record-uid.ts';
-import { RequestsSeen } from '../owners/requests-seen.ts';
-import { turnOf, writeFound } from '../owners/status.ts';
+import { writeFound } from '../owners/status.ts';
 import type { Acted } from '../owners/try-each.ts';
 import { BatchCache } from '../rollout/batch-cache.ts';
 import type { Revisions } from '../rollout/revisions.ts';
@@ -48,12 +47,11 @@ export interface PoolActivityOptions extends ActivityOptions {
 export function createPoolActivities(options: PoolActivityOptions) {
   const { client, cache, revisions, ownerIdOf, burst, concurrency, onPlanned } = options;
   const batchCache = new BatchCache();
-  const requests = new RequestsSeen(cache);
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
-     * it writes nothing but the status that it has found, before any step begins. A plan whose status the pool does not
-     * bear out begins nothing. Its times are those of the workflow, whose clock may be wrong by a minute.
+     * it writes nothing but the status that it has found, before any step begins. Its times are those of the workflow,
+     * whose clock may be wrong by a minute.
      */
     async plan(request: PlanRequest): Promise<Planned | IncompleteInput> {
       const { namespace, name, minVersions, resultUnknown, ...rest } = request;
@@ -73,31 +71,22 @@ export function createPoolActivities(options: PoolActivityOptions) {
         // The record may be newer than this cache, and a VM that was made for it is not a surplus replica. Looked at
         // after all that is waited for, since the next VM may have come meanwhile.
         const strange = mislabelled(cache, pool).filter((uid) => !asked.has(uid));
-        if (strange.length === 0) break;
+        // Only the API server can say that it has forgotten writes.
+        if ((pool.status?.writes ?? 0) < (request.writes ?? 0)) strange.push(pool.metadata.uid);
+        if (strange.every((uid) => asked.has(uid))) break;
         for (const uid of strange) asked.add(uid);
         const live = await livePool(client, { namespace, name, uid: pool.metadata.uid });
         reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion }, { namespace });
       }
       const { uid, generation = 0 } = pool.metadata;
       const key = { namespace, name, uid };
-      const { writes = 0, turn } = pool.status ?? {};
-      // What this turn has written itself is not newer than what its workflow knows.
-      const own = turn === turnOf(request) ? { writes } : {};
-      const input = { ...snapshotOf(cache, pool), ...rest, ...own, now, batches, burst };
+      const input = { ...snapshotOf(cache, pool), ...rest, now, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
-      const { events, isOverruled, healing } = plan;
-      // A workflow that is overruled first takes over what the status says.
-      const status = isOverruled === true ? null : plan.status;
-      const known = await writeFound({ client, cache, requests }, request, reached, {
-        key,
-        seen: pool,
-        status,
-        events,
-      });
-      const { status: _, ...found } = plan;
+      const { status, events } = plan;
+      const known = await writeFound(options, request, reached, { key, seen: pool, status, events });
+      const { status: _, ...found } = known.isRecorded ? plan : unrecorded(plan);
       const requeueAt = plan.requeueAt === null ? null : plan.requeueAt - now + request.now;
-      const begins = known.written.refused === undefined ? {} : beginNothing(healing);
-      return { gone: false, key, generation, ...known, ...found, requeueAt, ...begins };
+      return { gone: false, key, generation, ...known, ...found, requeueAt };
     },
 
     ...createCreationActivities(options),

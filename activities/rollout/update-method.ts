@@ -6,7 +6,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { isQueued } from '../../decisions/rollout/state/queue.ts';
 import { needsBudget } from '../../decisions/rollout/turns/needs-budget.ts';
-import { remainingToStep, STEP_IS_FULL, whyNotOnRecord } from '../../decisions/rollout/turns/on-record.ts';
+import { remainingToStep, STEP_IS_FULL } from '../../decisions/rollout/turns/step.ts';
 import { batchStop } from '../../decisions/rollout/turns/stop.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -104,8 +104,6 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   #chosen(waiting: readonly BatchVm[], busy: ReadonlySet<string>, now: number): { next: BatchVm[]; full?: string } {
     const pool = this.#pool();
     if (pool === undefined || waiting.length === 0) return { next: [] };
-    const full = whyNotOnRecord(pool, this.#request);
-    if (full !== null) return { next: [], full };
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
     // One look asks for each VMI of the pool several times.
     const vmiOf = remembered(this.#vmiOf);

@@ -4,8 +4,8 @@ import type { Begun } from '../disruption/method.ts';
 import type { WaveResult } from '../disruption/wave.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
-/** VMs of a batch. `startedAt`: what was stopped earlier has been resumed since. */
-export interface UpdateRequest extends Pick<Batch, 'revision' | 'rollout' | 'startedAt'> {
+/** VMs of a batch. */
+export interface UpdateRequest extends Pick<Batch, 'n' | 'revision' | 'rollout' | 'startedAt'> {
   key: PoolKey;
   vms: BatchVm[];
   /** VMs in progress, as an earlier call has returned them. */

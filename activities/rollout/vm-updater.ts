@@ -7,8 +7,8 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
-import { remainingToStep } from '../../decisions/rollout/turns/on-record.ts';
 import { recheckMigration, recheckVm, whyExcessive, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
+import { remainingToStep } from '../../decisions/rollout/turns/step.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -36,6 +36,8 @@ const OBSERVED_WITHIN_MS = 10_000;
 
 interface VmUpdaterOptions extends VmTargetsOptions {
   claims: DisruptionClaims;
+  /** The batch's number. */
+  n: number;
   rollout: string;
   startedAt: number;
   /** Resolved once the template is kept: before that, no VM is brought to it. */

@@ -111,7 +111,7 @@ export type WatchActivities = ReturnType<typeof createWatchActivities>;
 function watchedKinds({ cache, burst }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
   const ofSet = { ...idle, uncertain: [] };
-  const ofPool = { ...idle, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
+  const ofPool = { ...idle, batches: [], batchesNotBefore: 0 };
 
   /** Reports whether the workflow of an owner would have nothing to do now. */
   const isSettled = (kind: VmOwnerKind, owner: StoredVmOwner): boolean => {

@@ -11,6 +11,8 @@ export const CAPS = {
   failureMessages: 100,
   /** VMs that a batch has given back. If there are more, all of the pool wait as long as the one that waits longest. */
   deferred: 1_000,
+  /** Batches of a pool in flight: no more begin. */
+  batches: 250,
   /** Cycles of healing in progress: no more begin. */
   healingCycles: 100,
   /** VMs whose healing has ended. No cycle begins that would not find a place once it ends. */
@@ -29,8 +31,6 @@ export const CAPS = {
   signals: 250,
   /** Answers to requests that stand on a pool: one stands at a time, and was answered last. */
   handledRequests: 10,
-  /** Requests that a worker has seen on a pool lately: what it has not seen proves no status. */
-  requestsSeen: 10,
   /** Places in a pool's disruption budget: no more are given. */
   claims: 1_000,
   /** VMs of a pool that are no replicas: the API server refuses more, and drover writes each before it makes the VM. */

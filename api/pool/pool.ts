@@ -20,11 +20,11 @@ export {
   Condition,
   PoolStatus,
   type DisruptedVm,
-  type HandledRequest,
   type HealingStatus,
   type RoleEntry,
   type RolloutStatus,
 } from './status.ts';
+export type { HandledRequest } from './text.ts';
 export {
   ScaleInStrategy,
   UpdateStrategy,

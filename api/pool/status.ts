@@ -6,7 +6,7 @@ import {
 } from '../labels-and-annotations.ts';
 import { CAPS } from '../lib/caps.ts';
 import { CheckStatus, StoredContent } from './rollout.ts';
-import { count, time } from './text.ts';
+import { Act, count, handledRequests, time } from './text.ts';
 
 /** Kubernetes' condition; `lastTransitionTime` is RFC 3339. */
 export const Condition = z.strictObject({
@@ -24,38 +24,6 @@ export const desiredReplicas = count(
   'The newest spec.replicas that was seen: how many are wanted while the spec leaves it out.',
 ).exactOptional();
 
-/** Who did something, when, and why. */
-const Act = {
-  by: z.string().max(256),
-  at: time('When.'),
-  reason: z.string().max(1024).exactOptional(),
-};
-
-/** A request that a user has made by annotations of the object, and what became of it. */
-export const HandledRequest = z.strictObject({
-  id: z.string().max(63).describe('Chosen by its author; empty if it could not be read.'),
-  digest: z.string().max(64).describe('Hash of its text.'),
-  action: z.string().max(63).describe('The requested action; empty if it could not be read.'),
-  vms: z
-    .array(z.string())
-    .max(500)
-    .describe('Names of the VMs in the request, for some actions; for members, of the VMs that have moved.')
-    .exactOptional(),
-  ...Act,
-  outcome: z
-    .enum(['Done', 'Refused', 'Invalid'])
-    .describe('Refused: it no longer applied. Invalid: it could not be read.'),
-  message: z.string().max(1024).describe('What was done, or why nothing was.'),
-});
-export type HandledRequest = z.infer<typeof HandledRequest>;
-
-const handledRequests = (annotation: string) =>
-  z
-    .array(HandledRequest)
-    .max(CAPS.handledRequests)
-    .describe(`Answers to the newest requests in the annotation ${annotation}; the newest last.`)
-    .exactOptional();
-
 /** State of the newest rollout. It outlives the workflow that leads it: a new run resumes from here. */
 export const RolloutStatus = z.strictObject({
   revision: z.string().describe('Revision that is rolled out.'),
@@ -63,6 +31,11 @@ export const RolloutStatus = z.strictObject({
   completedAt: time('When the last VM that could be updated was updated.').exactOptional(),
   batches: count('Batches begun.'),
   lastBatch: count('Number of the newest batch; numbers continue from one rollout to the next.'),
+  inFlight: z
+    .array(z.int().min(1))
+    .max(CAPS.batches)
+    .describe('Numbers of the batches that may act: any other leaves its VMs alone.')
+    .exactOptional(),
   step: count('How many of spec.rollout.steps the rollout has passed.'),
   firstAvailableAt: time('When a VM of this revision first became available.').exactOptional(),
   stepReachedAt: time('Since when the rollout has waited at its step.').exactOptional(),
@@ -132,6 +105,7 @@ export const HealingStatus = z.strictObject({
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
         skipDelay: z.boolean().describe('Whether a user has asked to skip the delay.').exactOptional(),
+        skipped: z.string().max(1536).describe('Who wants the VM left as it is: the cycle ends.').exactOptional(),
         onSameDisks: count('How many replacements in a row have kept their disks.').exactOptional(),
         role: z
           .enum(['Standby'])
@@ -177,11 +151,21 @@ export const HealingStatus = z.strictObject({
     .describe('VMs that are not ready and not being replaced. VMs whose replacement waits come first.')
     .exactOptional(),
   notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
+  vmiPauses: z
+    .array(
+      z.strictObject({
+        vmUid: z.string(),
+        endedAt: time('When that ended; absent while it lasts.').exactOptional(),
+      }),
+    )
+    .max(CAPS.vmiPauses)
+    .describe(
+      'VMs that were left alone while they were not ready: the time until that ended does not count as unhealthy.',
+    )
+    .exactOptional(),
   leftAlone: z
     .strictObject({ endedAt: time('When that ended for the last of them; absent while it lasts.').exactOptional() })
-    .describe(
-      'Set if VMs were left alone while they were not ready: the time until that ended does not count as unhealthy.',
-    )
+    .describe('Set if more VMs were left alone: the same counts for all VMs of the pool.')
     .exactOptional(),
   handledRequests: handledRequests(HEALING_REQUEST_ANNOTATION),
 });

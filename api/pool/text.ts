@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { CAPS } from '../lib/caps.ts';
 import { DURATION } from '../lib/duration.ts';
 
 /**
@@ -131,3 +132,35 @@ export const count = (description: string) => z.int32().min(0).describe(descript
 
 /** A time in a status, in RFC 3339. */
 export const time = (description: string) => z.string().meta({ format: 'date-time' }).describe(description);
+
+/** Who did something, when, and why. */
+export const Act = {
+  by: z.string().max(256),
+  at: time('When.'),
+  reason: z.string().max(1024).exactOptional(),
+};
+
+/** A request that a user has made by annotations of the object, and what became of it. */
+export const HandledRequest = z.strictObject({
+  id: z.string().max(63).describe('Chosen by its author; empty if it could not be read.'),
+  digest: z.string().max(64).describe('Hash of its text.'),
+  action: z.string().max(63).describe('The requested action; empty if it could not be read.'),
+  vms: z
+    .array(z.string())
+    .max(500)
+    .describe('Names of the VMs in the request, for some actions; for members, of the VMs that have moved.')
+    .exactOptional(),
+  ...Act,
+  outcome: z
+    .enum(['Done', 'Refused', 'Invalid'])
+    .describe('Refused: it no longer applied. Invalid: it could not be read.'),
+  message: z.string().max(1024).describe('What was done, or why nothing was.'),
+});
+export type HandledRequest = z.infer<typeof HandledRequest>;
+
+export const handledRequests = (annotation: string) =>
+  z
+    .array(HandledRequest)
+    .max(CAPS.handledRequests)
+    .describe(`Answers to the newest requests in the annotation ${annotation}; the newest last.`)
+    .exactOptional();

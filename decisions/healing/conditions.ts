@@ -1,10 +1,11 @@
 import type { HealingStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
+import { rfc3339 } from '../lib/time.ts';
 import type { UntimedCondition } from '../owners/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatAllNotReplaced, formatCycles } from './format.ts';
 import type { HealingPlan } from './plan.ts';
-import { leftAloneBy } from './refresh-state.ts';
+import type { VmiPause } from './state.ts';
 
 /** The parts of a plan that the pool's status shows. */
 export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
@@ -37,16 +38,22 @@ function suspended({ state: { paused }, suspended: message }: HealingReport): Un
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
 }
 
-/** The healing status: enough for another run of the workflow to resume from. */
+/** The record of healing. */
 export function healingStatus({ state, notReplaced, notListed }: HealingReport): HealingStatus {
-  const { paused, cycles, finished, handledRequests } = state;
+  const { paused, cycles, finished, vmiPauses, leftAlone, handledRequests } = state;
   return {
     ...(paused === undefined ? {} : { paused }),
-    cycles: cycles.map(({ run: _run, skipped: _skipped, ...cycle }) => cycle),
+    cycles: cycles.map(({ run: _run, ...cycle }) => cycle),
     finished,
     ...(notReplaced.length === 0 ? {} : { notReplaced }),
     ...(notListed === 0 ? {} : { notListed }),
-    ...leftAloneBy(state),
+    ...(vmiPauses.length === 0 ? {} : { vmiPauses: vmiPauses.map(timed) }),
+    ...(leftAlone === undefined ? {} : { leftAlone }),
     ...(handledRequests === undefined ? {} : { handledRequests }),
   };
 }
+
+const timed = ({ vmUid, endedAt }: VmiPause): NonNullable<HealingStatus['vmiPauses']>[number] => ({
+  vmUid,
+  ...(endedAt === null ? {} : { endedAt: rfc3339(endedAt) }),
+});

@@ -101,7 +101,7 @@ export function carried(state: HealingState): HealingState {
 }
 
 /** Returns the time that counts for the VMs that were left alone, without those that are `known`. */
-export function leftAloneBy(
+function leftAloneBy(
   { vmiPauses, leftAlone }: Pick<HealingState, 'vmiPauses' | 'leftAlone'>,
   known: ReadonlySet<VmiPause> = new Set(),
 ): { leftAlone?: LeftAlone } {

@@ -1,7 +1,14 @@
 import { CAPS } from '../../api/lib/caps.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
-import { rfc3339 } from '../lib/time.ts';
-import type { AttemptEnd, AttemptId, FoundUnhealthy, PlannedAttempt, Removed } from './attempt.ts';
+import { rfc3339, timeOf } from '../lib/time.ts';
+import {
+  attemptIdOf,
+  type AttemptEnd,
+  type AttemptId,
+  type FoundUnhealthy,
+  type PlannedAttempt,
+  type Removed,
+} from './attempt.ts';
 
 /** What healing may not begin: removals of unhealthy VMs, or everything. */
 export type HealingMode = 'Active' | 'NoNewReplacements' | 'Paused';
@@ -15,13 +22,8 @@ type AttemptState =
   | { state: 'Unknown' }
   | { state: 'Ended'; outcome: AttemptEnd };
 
-/** A healing cycle: attempt after attempt until the VM runs well. */
-export type Cycle = HealingStatus['cycles'][number] & {
-  /** The attempt that removes the VM and waits for the delay. */
-  run: AttemptState;
-  /** The user who wants the VM left as it is, as text. */
-  skipped?: string;
-};
+/** A healing cycle: attempt after attempt until the VM runs well. `run`: the attempt that removes the VM, and waits. */
+export type Cycle = HealingStatus['cycles'][number] & { run: AttemptState };
 export type FinishedCycle = HealingStatus['finished'][number];
 
 /** Consecutive VMIs of one VM that ended before they ran well. */
@@ -54,15 +56,21 @@ export interface VmiPause {
 /** The same of VMs that are not known by name, for which it counts as for all of the pool. */
 export type LeftAlone = NonNullable<HealingStatus['leftAlone']>;
 
-/** What a pool's workflow knows of its healing; `leftAlone`: of the VMs that `vmiPauses` has no place for. */
-export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplaced' | 'notListed'> {
-  cycles: Cycle[];
+/** What a run of the pool's workflow knows of healing beside its status, and finds again if that is lost. */
+export interface HealingRun {
+  attempts: (AttemptId & { run: AttemptState })[];
   earlyExits: EarlyExits[];
   /** Kept only if the pool sets minFailingToStartDuration. */
   failing: Failing[];
-  vmiPauses: VmiPause[];
   /** What the last plan held back. */
   mode: HealingMode;
+}
+
+/** What is known of a pool's healing; `leftAlone`: of the VMs that `vmiPauses` has no place for. */
+export interface HealingState
+  extends Omit<HealingStatus, 'cycles' | 'vmiPauses' | 'notReplaced' | 'notListed'>, Omit<HealingRun, 'attempts'> {
+  cycles: Cycle[];
+  vmiPauses: VmiPause[];
 }
 
 export const noHealing: HealingState = {
@@ -74,20 +82,37 @@ export const noHealing: HealingState = {
   mode: 'Active',
 };
 
-/** Returns what a new workflow of the pool knows: what the status says. */
-export function stateFrom(status: HealingStatus | undefined): HealingState {
-  if (status === undefined) return noHealing;
-  const { notReplaced: _notReplaced, notListed: _notListed, cycles, ...known } = status;
-  return { ...noHealing, ...known, cycles: cycles.map((cycle) => ({ ...cycle, run: { state: 'Unknown' } })) };
+/** Returns what is known of healing by the pool's status and a run of its workflow: without, attempts are unknown. */
+export function stateFrom(status: HealingStatus | undefined, run?: HealingRun): HealingState {
+  const { attempts = [], ...watched } = run ?? {};
+  const { notReplaced: _notReplaced, notListed: _notListed, cycles = [], vmiPauses = [], ...known } = status ?? {};
+  const runs = new Map(attempts.map((one) => [attemptKey(one), one.run]));
+  return {
+    ...noHealing,
+    ...known,
+    ...watched,
+    vmiPauses: vmiPauses.map(({ vmUid, endedAt }) => ({ vmUid, endedAt: timeOf(endedAt) })),
+    cycles: cycles.map((cycle) => ({ ...cycle, run: runs.get(attemptKey(cycle)) ?? { state: 'Unknown' } })),
+  };
 }
 
-/** The state as the next run of the pool's workflow takes it over: each attempt in progress is begun again. */
-export const carriedOver = (state: HealingState): HealingState => ({
-  ...state,
-  cycles: state.cycles.map((cycle) =>
-    cycle.run.state === 'Running' ? { ...cycle, run: { state: 'Unknown' } } : cycle,
-  ),
+/** Returns what a run of the pool's workflow keeps. */
+export const runOf = ({ cycles, earlyExits, failing, mode }: HealingState): HealingRun => ({
+  attempts: cycles.map((cycle) => ({ ...attemptIdOf(cycle), run: cycle.run })),
+  earlyExits,
+  failing,
+  mode,
 });
+
+/** What the next run of the pool's workflow takes over: it begins each attempt in progress again. */
+export const carriedOver = (run: HealingRun): HealingRun => ({
+  ...run,
+  attempts: run.attempts.filter((one) => one.run.state !== 'Running'),
+});
+
+/** Tells attempts apart. */
+export const attemptKey = ({ vm, uid, attempt, startedAt }: AttemptId): string =>
+  `${vm} ${uid} ${attempt} ${startedAt}`;
 
 /**
  * A pool's workflow carries its state from turn to turn, so that must stay small, whatever KubeVirt says and however
@@ -121,8 +146,7 @@ export const newCycle = ({ name, uid, attempt, message, role }: FoundUnhealthy, 
   run: { state: 'NotBegun' },
 });
 
-const isOf = (cycle: AttemptId, id: AttemptId): boolean =>
-  cycle.vm === id.vm && cycle.uid === id.uid && cycle.attempt === id.attempt && cycle.startedAt === id.startedAt;
+const isOf = (cycle: AttemptId, id: AttemptId): boolean => attemptKey(cycle) === attemptKey(id);
 
 /** Changes the cycle of the attempt. A message about another attempt, cycle or VM changes nothing. */
 const changed = (state: HealingState, id: AttemptId, change: (cycle: Cycle) => Cycle): HealingState => ({

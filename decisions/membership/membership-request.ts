@@ -123,7 +123,7 @@ const MOVED: Record<MembershipRequest['action'], string> = {
 function whyNot(pool: StoredPool): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
   // By its status alone: a workflow that knows the pool may have failed to write its refusal there.
-  if (isNewPool(pool, false)) return NEW_POOL;
+  if (isNewPool(pool)) return NEW_POOL;
   if (isRestoring(pool)) return 'the pool is being restored from a backup: ask again once its VMs are complete';
   return membershipChangeOf(pool) === 'unreadable'
     ? "its annotation drover.dev/membership-change can't be read: remove it"

@@ -27,7 +27,7 @@ export interface PlanInput {
   vmiOf: VmiOf;
   /** The zone of a node; null or absent if it is unknown. */
   zoneOf?: (node: string) => string | null;
-  /** State of the rollout; null if only the pool's status can tell. */
+  /** How the rollout stands; null for a new pool. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];
   /** Milliseconds since the epoch. */

@@ -46,12 +46,8 @@ const ID = /^[A-Za-z0-9][-A-Za-z0-9_.:@]{0,62}$/;
 /** Fields that every request may have. */
 const OF_ALL = ['id', 'action', 'reason'];
 
-/**
- * Whether drover has not looked at the pool before: what its manifest asks for was meant for an earlier one.
- * `isKnown`: its workflow knows of it.
- */
-export const isNewPool = ({ status }: Pick<StoredPool, 'status'>, isKnown: boolean): boolean =>
-  !isKnown && status?.rollout === undefined;
+/** Whether drover has not looked at the pool before: what its manifest asks for was meant for an earlier one. */
+export const isNewPool = ({ status }: Pick<StoredPool, 'status'>): boolean => status?.rollout === undefined;
 export const NEW_POOL =
   'the pool is new, and a request that it was created with was meant for an earlier one; spec.paused holds a new pool';
 

@@ -1,25 +1,26 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
+import { healingStatus } from '../healing/conditions.ts';
 import { healingAsItIs } from '../healing/plan.ts';
-import { stateFrom } from '../healing/state.ts';
+import { saysTheSame } from '../lib/canonical-json.ts';
 import { failuresOf } from '../owners/failures.ts';
 import { AGAIN_MS, contained, stalledConditions, type ContainedPlan } from '../owners/stalled.ts';
 import { newRolloutState } from '../rollout/state/state.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
-import { withNewestState } from './newer-status.ts';
+import { onRecord, type GivenInput } from './on-record.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
-export function containedPlan(given: PoolPlanInput): ContainedPlan<PoolPlan> {
-  const { input, isOverruled, cancel } = withNewestState(given);
+export function containedPlan(given: GivenInput): ContainedPlan<PoolPlan> {
+  const { input, lost, cancel } = onRecord(given);
   const { plan, error } = contained('pool', input.pool, {
     plan: (isTooDeep) => planPool(isTooDeep ? { ...input, pool: withoutTemplate(input.pool) } : input),
     stalled: (reason, message) => stalled(input, reason, message),
   });
-  if (!isOverruled) return { plan, error };
   const healing = { ...plan.healing, cancel: [...plan.healing.cancel, ...cancel] };
-  return { plan: { ...plan, healing, isOverruled }, error };
+  const rollout = { ...plan.rollout, lost: [...plan.rollout.lost, ...lost] };
+  return { plan: { ...plan, rollout, healing }, error };
 }
 
 function withoutTemplate(pool: StoredPool): StoredPool {
@@ -36,18 +37,20 @@ function stalled(
   const known: Partial<PoolStatus> = pool.status ?? {};
   const conditions = stalledConditions(pool, reason, message, time);
   const replicas = vms.filter((vm) => isRegular(vm) && !vm.deleting).length;
-  const { runRecords: _, ...rest } = healingAsItIs(healing ?? stateFrom(known.healing));
-  const state = rollout ?? known.rollout ?? newRolloutState(known.updateRevision ?? '', time);
+  const { runRecords: _, ...rest } = healingAsItIs(healing);
+  const state = rollout ?? newRolloutState(known.updateRevision ?? '', time);
+  // What the workflow was told is recorded all the same.
+  const record = { ...known, ...(rollout && { rollout }), ...(known.healing && { healing: healingStatus(rest) }) };
   return {
     steps: [],
     status:
-      conditions === null
+      conditions === null && saysTheSame(known, record)
         ? null
         : {
-            ...known,
+            ...record,
             observedGeneration: pool.metadata.generation ?? 0,
             replicas,
-            conditions,
+            ...(conditions && { conditions }),
             writes: (known.writes ?? 0) + 1,
           },
     failures: failuresOf(backoffs),

@@ -13,38 +13,34 @@ const ASIDE_MS = { least: 30_000, most: 90_000 };
  * installations of drover serve one cluster, each with its own Temporal. Times are milliseconds since the epoch.
  */
 export interface Contention {
-  /** When their last statuses overruled what the workflow knew. */
-  overruledAt: number[];
+  /** When their last statuses were seen. */
+  foreignAt: number[];
   /** Until when the workflow begins nothing, and writes no status. */
   asideUntil: number;
 }
 
-export const NO_CONTENTION: Contention = { overruledAt: [], asideUntil: 0 };
+export const NO_CONTENTION: Contention = { foreignAt: [], asideUntil: 0 };
 
-export const isContended = ({ overruledAt }: Contention, now: number): boolean =>
-  overruledAt.filter((at) => at + WITHIN_MS > now).length >= TIMES;
+export const isContended = ({ foreignAt }: Contention, now: number): boolean =>
+  foreignAt.filter((at) => at + WITHIN_MS > now).length >= TIMES;
 
 /**
- * Returns what is known once a status of others was seen. One restore of Temporal overrules once; of two workflows that
- * overrule each other again and again, one stands aside for as long as the other continues: the one to which `random`,
- * from 0 to 1, happens to give the longer time.
+ * Returns what is known once a status of others was seen, as after a restore of Temporal. Of two workflows that write
+ * again and again, one stands aside for as long as the other continues: the one to which `random`, from 0 to 1, happens
+ * to give the longer time.
  */
-export function overruled({ overruledAt, asideUntil }: Contention, now: number, random: number): Contention {
-  const known = { overruledAt: [...overruledAt, now].slice(-TIMES), asideUntil };
+export function sawForeign({ foreignAt, asideUntil }: Contention, now: number, random: number): Contention {
+  const known = { foreignAt: [...foreignAt, now].slice(-TIMES), asideUntil };
   const { least, most } = ASIDE_MS;
   return isContended(known, now) ? { ...known, asideUntil: now + least + random * (most - least) } : known;
 }
 
-/** What a plan is left with by which nothing may begin. */
-export const beginNothing = <Healing extends object>(healing: Healing) => ({
+/** Returns the plan of a workflow that stands aside: nothing is begun, and nothing is on record. */
+export const planAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
   steps: [],
   events: [],
   healing: { ...healing, begin: [] },
-});
-
-/** Returns the plan of a workflow that stands aside: nothing is begun or written. */
-export const planAside = <Healing extends object>(healing: Healing, { asideUntil }: Contention) => ({
-  ...beginNothing(healing),
+  isRecorded: false,
   requeueAt: asideUntil,
 });
 

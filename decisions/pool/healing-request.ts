@@ -29,8 +29,6 @@ const healingRequest = taggedBy<'action', HealingRequest>('action', { pause: {},
 
 interface HealingRequestInput {
   pool: StoredPool;
-  /** Whether the state comes from the pool's workflow. */
-  isKnown: boolean;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -72,9 +70,9 @@ function answered(
 }
 
 /** Why nothing can be asked of this pool's healing; null if something can. */
-function whyNot({ pool, isKnown }: HealingRequestInput, { cycles }: HealingState): string | null {
+function whyNot({ pool }: HealingRequestInput, { cycles }: HealingState): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
-  if (isNewPool(pool, isKnown)) return NEW_POOL;
+  if (isNewPool(pool)) return NEW_POOL;
   return pool.spec.autohealing === undefined && cycles.length === 0 ? 'the pool has no spec.autohealing' : null;
 }
 

@@ -40,7 +40,7 @@ export function scalingOf(context: PoolContext, healing: Healing, burstToFinish 
 /** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */
 function targetOfScaling({ pool, rollout }: PoolContext): string {
   const newest = revisionOf(poolTemplate(pool.spec));
-  return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
+  return isGoingBack(rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
 /** Names of VMs that leave by these steps, and of VMs that users have named. */

@@ -24,13 +24,7 @@ export interface PoolSnapshot
 
 /** All that a pool is planned from: what the cache knows, and what its workflow does. */
 export interface PoolPlanInput extends PlanInput, PoolSnapshot, Pick<RolloutInput, 'deferred'> {
-  /**
-   * Writes of the newest status that the pool's workflow knows of: state of the workflow gives way to a newer status;
-   * absent if it knows no writes.
-   */
-  writes?: number;
-  /** State of healing; null or absent if only the pool's status can tell. */
-  healing?: HealingState | null;
+  healing: HealingState;
   /** What has become of the request that stands on the pool, if it is about its members; absent until that is known. */
   membership?: MembersReport;
   /** Others write the status of the pool, too; absent if not. */

@@ -4,7 +4,7 @@ import { claimsRequeue, hasOnlyReleasedClaims } from '../disruption-budget/claim
 import { drainingMessage } from '../drain/condition.ts';
 import { drainOfPool, evacuatingNames } from '../drain/pool-drain.ts';
 import { healingAsItIs, planHealing, type HealingPlan } from '../healing/plan.ts';
-import { isGivenUp, stateFrom } from '../healing/state.ts';
+import { isGivenUp } from '../healing/state.ts';
 import { isActive, isReady } from '../health/availability.ts';
 import { earlier } from '../lib/earlier-and-later.ts';
 import { isReleasing } from '../membership/change.ts';
@@ -56,8 +56,6 @@ export interface PoolPlan {
   healing: Omit<HealingPlan, 'runRecords'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   requeueAt: number | null;
-  /** The plan was made from the pool's status, which is newer than what its workflow knows; absent if not. */
-  isOverruled?: true;
 }
 
 /**
@@ -149,8 +147,7 @@ function limitedBy(
 
 function healingOf(context: PoolContext, unverified: string | null): HealingPlan {
   const { pool, now } = context;
-  const known = context.healing ?? stateFrom(pool.status?.healing);
-  const state = withHealingRequest({ pool, isKnown: (context.healing ?? null) !== null, now }, known);
+  const state = withHealingRequest({ pool, now }, context.healing);
   const { isChangingMembers } = context;
   if (isChangingMembers && !isReleasing(pool)) return healingAsItIs(state);
   return planHealing({
@@ -193,7 +190,15 @@ function rolloutOf(context: PoolContext, { healing, leaving, evacuating, older }
     creationFailure: context.backoffs.FailedSurge?.failure ?? null,
     notBefore: context.batchesNotBefore,
   });
-  return { ...plan, state: withFirstAvailable(context, plan.state) };
+  return { ...plan, state: withFirstAvailable(context, withInFlight(context, plan)) };
+}
+
+/** Names the batches that may act from now on. */
+function withInFlight({ batches }: PoolContext, { state, update, lost }: RolloutPlan): RolloutPlan['state'] {
+  const { inFlight: _, ...rest } = state;
+  const numbers = [...batches, ...(update === null ? [] : [update.batch])].map(({ n }) => n);
+  const inFlight = numbers.filter((n) => !lost.includes(n));
+  return inFlight.length === 0 ? rest : { ...rest, inFlight };
 }
 
 /** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */

@@ -1,4 +1,5 @@
 import { REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CAPS } from '../../api/lib/caps.ts';
 import { listed } from '../../api/lib/listed.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
@@ -58,7 +59,7 @@ export function nextVms(
     const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
     sayFull(context, state, { budget, blockedBy });
   }
-  if (chosen.length === 0 || isTooEarly(context)) return null;
+  if (chosen.length === 0 || isTooEarly(context) || context.input.batches.length >= CAPS.batches) return null;
   // VMs that go down without a loss of service do not wait.
   if (wait > 0) return paid.size === chosen.length ? null : chosen.filter((one) => !paid.has(one));
   return choose(context, candidates, {

@@ -17,7 +17,7 @@ import { RolloutContext, type RolloutInput } from './state/context.ts';
 import { withRolloutRequest } from './state/rollout-request.ts';
 import { newRolloutState, failedIn, failuresThatCount, isGoingBack } from './state/state.ts';
 import type { Wait } from './state/waits.ts';
-import { ON_RECORD_MS, stepProgress } from './steps.ts';
+import { stepProgress } from './steps.ts';
 import { withSurgeFailures } from './surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from './surge/need.ts';
 
@@ -148,22 +148,14 @@ const costly = (vms: readonly Candidate[]): string[] =>
   vms.filter(({ act }) => act !== 'write').map(({ vm }) => vm.name);
 
 /** Why a worker looks at a check that is no longer waited for: its Job still exists. */
-function lookAtStaleJob(
-  { input: { pool, now }, waits }: RolloutContext,
-  { step, stepReachedAt }: RolloutStatus,
-): string | null {
-  const stale = staleJob(pool);
-  if (stale !== null) return `delete Job ${stale.name}, which is no longer waited for`;
-  const stored = pool.status?.rollout;
-  const isOver = step !== stored?.step || stepReachedAt !== stored.stepReachedAt;
-  if (pool.status?.check?.job !== undefined && isOver) waits.requeue(now + ON_RECORD_MS);
-  return null;
+function lookAtStaleJob({ input: { pool } }: RolloutContext, rollout: RolloutStatus): string | null {
+  const stale = pool.status === undefined ? null : staleJob({ ...pool, status: { ...pool.status, rollout } });
+  return stale === null ? null : `delete Job ${stale.name}, which is no longer waited for`;
 }
 
 /** The known state of the rollout of the newest template. */
-function knownState({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
-  const known = state ?? input.pool.status?.rollout;
-  return known?.revision === newest ? known : newRolloutState(newest, now, known);
+function knownState({ newest, now }: RolloutContext, known: RolloutStatus | null): RolloutStatus {
+  return known?.revision === newest ? known : newRolloutState(newest, now, known ?? undefined);
 }
 
 /** How many more VMs may fail before the rollout, or its undo, halts; null: any number. */

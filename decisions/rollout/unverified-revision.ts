@@ -13,12 +13,11 @@ export function unverifiedRevision(input: PlanInput): string | null {
   const { pool, rollout } = input;
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(poolTemplate(pool.spec));
-  const { currentRevision = newest, rollout: stored } = pool.status ?? {};
-  const state = rollout ?? stored;
+  const { currentRevision = newest } = pool.status ?? {};
   if (
     newest === currentRevision ||
-    isOver(state, newest) ||
-    (state?.revision === newest && state.firstAvailableAt !== undefined)
+    isOver(rollout, newest) ||
+    (rollout?.revision === newest && rollout.firstAvailableAt !== undefined)
   )
     return null;
   return hasCome(input, newest) ? null : newest;
@@ -36,5 +35,5 @@ export function withFirstAvailable(input: PlanInput, state: RolloutStatus): Roll
 }
 
 /** Whether the rollout of this revision starts no more batches on its own. */
-export const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
+export const isOver = (rollout: RolloutStatus | null, revision: string): boolean =>
   rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);

@@ -3,17 +3,20 @@ import type { AwaitRemovalActivities } from '../../activities/healing/await-remo
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import { retryRefused, type Done } from '../../activities/owners/done.ts';
 import type { PlanRequest } from '../../activities/owners/plan-request.ts';
+import { changesRecord } from '../../activities/owners/status.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { BatchCache } from '../../activities/rollout/batch-cache.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, PoolStatus, VmTemplate } from '../../api/pool/pool.ts';
-import { planPool, type PoolPlan } from '../../decisions/pool/plan.ts';
+import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import { unrecorded } from '../../decisions/pool/on-record.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { vmName } from '../../decisions/template/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../decisions/fixtures/fleets.ts';
+import { aPool, aVm, aVmi, given, quiet } from '../decisions/fixtures/fleets.ts';
 
 /** A call by drover that changes something. */
 export interface Act {
@@ -30,7 +33,7 @@ type Activities = PoolActivities & UpdateActivities & AwaitRemovalActivities & P
 
 /**
  * An in-memory pool with its VMs, on which every request takes effect immediately. Plans are made by drover's own
- * `planPool`. Only the workflows take time.
+ * decisions. Only the workflows take time.
  */
 export class FakeCluster {
   pool: StoredPool;
@@ -101,23 +104,16 @@ export class FakeCluster {
         number: index + 1,
         template,
       }));
-      const plan = planPool({
-        ...quiet,
-        pool,
-        vms: [...vms.values()],
-        vmiOf: (vm) => vmis.get(vm.name),
-        revisions,
-        ...asked,
-        batches,
-        burst: BURST,
-      });
+      const found = { pool, vms: [...vms.values()], vmiOf: (vm: VmView) => vmis.get(vm.name), revisions, burst: BURST };
+      const { plan } = containedPlan({ ...given({ ...quiet, ...found }), ...asked, batches });
+      const written = this.#written(plan, asked);
       return {
         gone: false,
         key: { namespace, name, uid: pool.metadata.uid },
         generation: pool.metadata.generation ?? 0,
         minVersions,
-        ...this.#written(plan, asked),
-        ...plan,
+        ...written,
+        ...(written.isRecorded ? plan : unrecorded(plan)),
       };
     },
     setRoles: async () => ({}),
@@ -184,12 +180,14 @@ export class FakeCluster {
 
   /** Writes the status that a plan has found. */
   #written({ status }: PoolPlan, { holdsStatus }: Pick<PlanRequest, 'holdsStatus'>) {
-    if (status !== null && holdsStatus !== true) {
-      if (this.isReadOnly(status)) return { writes: status.writes!, written: { failed: 'the API server is away' } };
-      this.pool = { ...this.pool, status };
-      return { writes: status.writes!, written: { isWritten: true as const } };
-    }
-    return { writes: this.pool.status?.writes ?? 0, written: {} };
+    const { status: before } = this.pool;
+    const isRecorded = status === null || !changesRecord(before ?? {}, status);
+    const writes = before?.writes ?? 0;
+    if (status === null || holdsStatus === 'All' || (holdsStatus === 'Reports' && isRecorded))
+      return { writes, written: {}, isRecorded };
+    if (this.isReadOnly(status)) return { writes, written: { failed: 'the API server is away' }, isRecorded };
+    this.pool = { ...this.pool, status };
+    return { writes: status.writes!, written: { isWritten: true as const }, isRecorded: true };
   }
 
   #act(act: Act['act'], vms: string[]): void {

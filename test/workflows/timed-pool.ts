@@ -74,7 +74,7 @@ export class TimedPool {
   }
 
   async rollout(): Promise<RolloutStatus> {
-    return (await this.progress()).rollout!;
+    return this.cluster.pool.status!.rollout!;
   }
 
   /** Resolves when the rollout of the template is complete, while time stands still. */

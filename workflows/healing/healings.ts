@@ -13,14 +13,17 @@ import {
 import type { HealActivities } from '../../activities/healing/heal-vm.ts';
 import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { PlanRequest } from '../../activities/owners/plan-request.ts';
+import type { KnownStatus } from '../../activities/owners/status.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
 import {
+  attemptKey,
   carriedOver,
-  withHealingSignal,
+  runOf,
   withTold,
+  type Cycle,
+  type HealingRun,
   type HealingSignal,
-  type HealingState,
 } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -31,18 +34,23 @@ import { onSignal } from '../lib/on-signal.ts';
 import type { ChildEnd } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../lib/search-attributes.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import { PendingSignals } from '../owners/pending-signals.ts';
+import { Inbox } from '../owners/inbox.ts';
 import { FEW_WRITES } from '../owners/steps.ts';
 import type { healVm } from './heal-vm.ts';
 
 const { recordHealing } = proxyActivities<HealActivities>(FEW_WRITES);
 
+/** Plain data: each run hands it to the next. */
+export interface HealingsState {
+  /** Null before the first plan. */
+  run: HealingRun | null;
+  /** What no plan has recorded yet. */
+  told: readonly HealingSignal[];
+}
+
 interface HealingsOptions {
   ref: PoolRef;
-  /** Null before the first look, which reads it from the pool's status. */
-  state: HealingState | null;
-  /** What was asked for, and the last plan of the run before doesn't know of. */
-  signals: readonly HealingSignal[];
+  state: HealingsState | undefined;
   inProgress: InFlight;
   journal: Journal;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
@@ -55,70 +63,72 @@ const AGAIN_MS = 5_000;
 const CANCELLED_MS = 60_000;
 
 /**
- * What a pool's workflow knows about the healing of its VMs. Each attempt is a workflow that outlives the runs of the
- * pool's workflow.
+ * What a pool's workflow knows about the healing of its VMs beside the pool's status. Each attempt is a workflow that
+ * outlives the runs of the pool's workflow.
  */
 export class Healings {
-  state: HealingState | null;
+  /** As the last plan has found them. */
+  cycles: readonly Cycle[] = [];
+  #run: HealingRun | null;
   readonly #options: HealingsOptions;
-  readonly #signals: PendingSignals<HealingSignal>;
-  /** Attempts that are being cancelled, by workflow id and start, until they end. */
+  readonly #inbox: Inbox<HealingSignal>;
+  /** Attempts that are being cancelled, until they end. */
   readonly #cancelled = new Set<string>();
 
   constructor(options: HealingsOptions) {
     this.#options = options;
-    this.state = options.state === null ? null : carriedOver(options.state);
-    this.#signals = new PendingSignals(withTold, options.signals);
+    this.#run = options.state?.run ?? null;
+    this.#inbox = new Inbox(withTold, options.state?.told);
     onSignal(attemptWaiting, 'Internal: an unhealthy VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#receive({ kind: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
     onSignal(attemptEnded, 'Internal: an attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
-      this.#cancelled.delete(this.#keyOf(id));
+      this.#cancelled.delete(attemptKey(id));
       this.#receive({ kind: 'ended', id, outcome }, minVersions);
     });
   }
 
   /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'healing'> {
-    this.#signals.requested(this.state !== null);
-    return { healing: this.state };
+    return this.#run === null ? {} : { healing: this.#run };
   }
 
-  /**
-   * Takes over what a plan has found: records Events, cancels attempts and begins others. If something was asked for
-   * meanwhile, the next plan decides.
-   */
-  applyPlan(key: PoolKey, { healing, isOverruled }: Pick<PoolPlan, 'healing' | 'isOverruled'>): void {
-    const unknown = this.#signals.unknown(isOverruled === true);
-    if (unknown.length === 0 || isOverruled === true) for (const attempt of healing.cancel) this.#cancel(attempt);
-    if (unknown.length > 0) {
-      if (this.state === null || isOverruled === true)
-        this.state = unknown.reduce(withHealingSignal, carriedOver(healing.state));
-      return this.#options.onChange();
-    }
-    this.state = healing.state;
+  /** Returns what a plan is to take into account. */
+  told(): HealingSignal[] {
+    return this.#inbox.give();
+  }
+
+  /** Takes over what a plan has found, and recorded: records Events, cancels attempts and begins others. */
+  applyPlan(key: PoolKey, { healing, isRecorded }: Pick<PoolPlan, 'healing'> & KnownStatus): void {
+    this.#inbox.answered(isRecorded);
+    if (!isRecorded) return;
+    this.cycles = healing.state.cycles;
+    this.#run = runOf(healing.state);
+    for (const attempt of healing.cancel) this.#cancel(attempt);
     for (const event of healing.events) this.#record(key, event);
     for (const attempt of healing.begin) this.#begin(key, attempt);
   }
 
   /** Called when a child of the pool's workflow was ended from outside, and an earlier run may have started it. */
   lost({ workflowId, endedAt }: ChildEnd): void {
-    const cycle = this.state?.cycles.find(
+    const cycle = this.cycles.find(
       (one) => this.#workflowIdOf(one) === workflowId && one.run.state === 'Running' && one.run.since <= endedAt,
     );
-    if (cycle !== undefined && !this.#cancelled.has(this.#keyOf(cycle)))
+    if (cycle !== undefined && !this.#cancelled.has(attemptKey(cycle)))
       this.#beginLater(attemptIdOf(cycle), 'Unknown', 'found by the watch');
   }
 
-  /** What was asked for, and no plan that was taken knows of: the next run must know it. */
-  get signals(): HealingSignal[] {
-    return this.#signals.received;
+  /** What the next run must know. */
+  get carried(): HealingsState {
+    return { run: this.#run === null ? null : carriedOver(this.#run), told: this.#inbox.all };
   }
 
   /** Ends the attempts for an earlier pool of the same name. Keeps what was asked for since then. */
   reset(): void {
-    for (const cycle of this.state?.cycles ?? []) if (cycle.phase !== 'Provisioning') this.#cancel(attemptIdOf(cycle));
-    this.state = null;
+    for (const cycle of this.cycles) if (cycle.phase !== 'Provisioning') this.#cancel(attemptIdOf(cycle));
+    this.cycles = [];
+    this.#run = null;
+    this.#inbox.answered(true);
   }
 
   #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
@@ -174,7 +184,7 @@ export class Healings {
 
   /** Cancels an attempt whose cycle is over. Until it has ended, it may still be deleting its VM. */
   #cancel(id: AttemptId): void {
-    const key = this.#keyOf(id);
+    const key = attemptKey(id);
     this.#cancelled.add(key);
     const operation = { kind: 'cancelled', names: [id.vm], reason: `end the healing of ${id.vm}` } as const;
     const { inProgress, journal } = this.#options;
@@ -185,7 +195,7 @@ export class Healings {
         .catch((error: unknown) => log.info('an attempt to cancel has ended', { ...id, error: String(error) }));
       this.#cancelled.delete(key);
       // The healing of a VM whose delay was cut short continues without its attempt.
-      if (this.state?.cycles.some((cycle) => this.#keyOf(cycle) === key) !== true)
+      if (!this.cycles.some((cycle) => attemptKey(cycle) === key))
         journal.end({ workflow: this.#workflowIdOf(id) }, { end: 'NotWanted' });
     });
     void run.then(() => this.#options.onChange());
@@ -210,11 +220,9 @@ export class Healings {
   }
 
   #workflowIdOf = ({ vm, attempt }: AttemptId): string => healVmIdOf(this.#options.ref, vm, attempt);
-  #keyOf = (id: AttemptId): string => `${this.#workflowIdOf(id)} ${id.startedAt}`;
 
   #receive(signal: HealingSignal, minVersions?: ResourceVersions): void {
-    if (this.state !== null) this.state = withHealingSignal(this.state, signal);
-    this.#signals.add(signal);
+    this.#inbox.add(signal);
     this.#options.onChange(minVersions);
   }
 }

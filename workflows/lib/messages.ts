@@ -1,5 +1,4 @@
 import { defineQuery } from '@temporalio/workflow';
-import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
@@ -83,8 +82,6 @@ export interface PoolProgress {
   retryAt: string | null;
   /** VMs that updates have in flight, by batch. */
   updating: { n: number; revision: string; vms: string[] }[];
-  /** How the rollout stands; null before the first look. */
-  rollout: RolloutStatus | null;
 }
 
 /** What the workflow has recorded of what it did. Its result tells the same, if it has one. */
@@ -92,7 +89,7 @@ export const acts = defineQuery<Act[]>('acts');
 
 export const progress = defineQuery<PoolProgress>('progress');
 
-export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
+export type ReplicaSetProgress = Omit<PoolProgress, 'updating'>;
 
 export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
 

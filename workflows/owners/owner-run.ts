@@ -47,7 +47,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   /** Whether a step has failed with an unknown part of it done. */
   #resultUnknown: boolean;
   #turnRequested = true;
-  /** Answered plans of this run. */
+  /** Turns of this run. */
   #turn = 0;
   readonly #statuses: Statuses;
   /** Failed plans in a row. */
@@ -178,15 +178,14 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
       backoffs: failureBackoff.backoffs((kind) => inProgress.has(kind)),
       ...this.#statuses.known,
-      turn: this.#turn,
+      ...this.holdsStatus,
+      turn: this.#turn++,
       ...(this.#uid !== undefined && { uid: this.#uid }),
-      ...(this.holdsStatus && { holdsStatus: true as const }),
     };
   }
 
-  /** Whether no status may be written yet. */
-  protected get holdsStatus(): boolean {
-    return this.#statuses.isHeld;
+  protected get holdsStatus(): Pick<OwnerRequest, 'holdsStatus'> {
+    return this.#statuses.holds;
   }
 
   /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
@@ -230,7 +229,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   #carryOut(planned: P, request: OwnerRequest): void {
     const { failureBackoff } = this;
     this.#failures = 0;
-    this.#turn++;
     this.#uid = planned.key.uid;
     this.onPlanned(planned);
     this.#recordCounts(planned);

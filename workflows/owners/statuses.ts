@@ -1,13 +1,11 @@
 import { sleep } from '@temporalio/workflow';
-import type { KnownStatus } from '../../activities/owners/status.ts';
+import type { KnownStatus, StatusRequest } from '../../activities/owners/status.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight } from './in-flight.ts';
 
 /** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;
-/** The pool contradicts this workflow's state, so any status takes precedence. */
-export const KNOWS_NOTHING = -1;
 
 interface StatusesOptions {
   inProgress: InFlight;
@@ -33,11 +31,12 @@ export class Statuses {
     return this.#writes === undefined ? {} : { writes: this.#writes };
   }
 
-  /** When VMs have come or gone, or the delay after a failed write is over, another turn begins. */
-  get isHeld(): boolean {
+  /** What is not to be written yet: when VMs have come or gone, or the delay after a failure is over, it may be. */
+  get holds(): Pick<StatusRequest, 'holdsStatus'> {
     const { inProgress } = this.#options;
+    if (inProgress.has('status')) return { holdsStatus: 'All' };
     const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');
-    return inProgress.has('status') || (comeAndGo && Date.now() - this.#last < GAP_MS);
+    return comeAndGo && Date.now() - this.#last < GAP_MS ? { holdsStatus: 'Reports' } : {};
   }
 
   /** Forgets the status of an earlier owner of this name. */
@@ -46,16 +45,16 @@ export class Statuses {
   }
 
   /** Called with what became of the status of a plan. */
-  saw({ writes, written: { isWritten, isLate, refused, failed } }: KnownStatus): void {
+  saw({ writes, written: { isWritten, isLate, failed }, isRecorded }: KnownStatus): void {
     const { inProgress, failureBackoff, onDue } = this.#options;
-    this.#writes = refused === undefined ? Math.max(this.#writes ?? 0, writes) : KNOWS_NOTHING;
+    // Fewer than before, if the API server was restored from a backup: not before what that holds back is on record.
+    this.#writes = isRecorded ? writes : Math.max(this.#writes ?? 0, writes);
     if (isWritten === true) {
       this.#last = Date.now();
       this.#failures = 0;
     }
-    const message = refused ?? failed;
-    if (message !== undefined) {
-      failureBackoff.recordError('StatusNotWritten', message);
+    if (failed !== undefined) {
+      failureBackoff.recordError('StatusNotWritten', failed);
       const wait = (): Promise<void> => sleep(backoffMs(++this.#failures));
       void inProgress.run({ kind: 'status', reason: 'wait before the status is written again' }, wait).then(onDue);
     } else if (isLate === true) onDue();

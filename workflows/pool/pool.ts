@@ -2,7 +2,6 @@ import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@te
 import type { Planned, PlanRequest, IncompleteInput } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
-import type { HealingSignal, HealingState } from '../../decisions/healing/state.ts';
 import type { Act } from '../../decisions/history/act.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -11,20 +10,19 @@ import {
   CONTENDED,
   isContended,
   NO_CONTENTION,
-  overruled,
+  sawForeign,
   planAside,
   type Contention,
 } from '../../decisions/pool/contention.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { actOfRequest } from '../../decisions/pool/request-events.ts';
 import { Evacuations } from '../drain/evacuations.ts';
-import { Healings } from '../healing/healings.ts';
+import { Healings, type HealingsState } from '../healing/healings.ts';
 import { childLost, progress, type PoolProgress, type PoolRef } from '../lib/messages.ts';
 import { onQuery, onSignal } from '../lib/on-signal.ts';
 import { DroverRevision } from '../lib/search-attributes.ts';
 import { OWNER_PROGRESS, type CarriedOwner, type OwnerRequest } from '../owners/owner-plan.ts';
 import { OwnerRun } from '../owners/owner-run.ts';
-import { KNOWS_NOTHING } from '../owners/statuses.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { poolDetails } from './details.ts';
 import { begin, type StepContext } from './steps.ts';
@@ -33,8 +31,7 @@ interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
   carried?: CarriedOwner & {
     rollouts: RolloutsState;
-    healing: HealingState | null;
-    healingSignals: HealingSignal[];
+    healings: HealingsState;
     refusals: RefusedEvacuation[];
     contention: Contention;
   };
@@ -58,8 +55,6 @@ class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
   readonly #healings: Healings;
   readonly #evacuations: Evacuations;
-  /** Digests of requests of users whose answers are on record. */
-  readonly #answered = new Set<string>();
   /** What has become of the newest request about its members. Lost, it is found again: nothing is moved twice. */
   #members: MembersReport | undefined;
   #target: string | undefined;
@@ -80,8 +75,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     });
     this.#healings = new Healings({
       ref,
-      state: carried?.healing ?? null,
-      signals: carried?.healingSignals ?? [],
+      state: carried?.healings,
       inProgress,
       journal,
       onChange,
@@ -97,20 +91,19 @@ class PoolRun extends OwnerRun<PlannedPool> {
 
   #progress(): PoolProgress {
     const { failureBackoff, inProgress } = this;
-    const { batches, rollout } = this.#rollouts.state;
+    const { batches } = this.#rollouts.state;
     return {
       creating: inProgress.names('creating'),
       deleting: inProgress.names('deleting'),
       doing: progressSentences({
         doing: inProgress.reasons(),
         batches,
-        cycles: this.#healings.state?.cycles ?? [],
+        cycles: this.#healings.cycles,
         starting: this.#starting,
       }),
       recentErrors: failureBackoff.state.recentErrors,
       retryAt: failureBackoff.retryAt === null ? null : new Date(failureBackoff.retryAt).toISOString(),
       updating: batches.map(({ n, revision, vms }) => ({ n, revision, vms: vms.map((vm) => vm.name) })),
-      rollout,
     };
   }
 
@@ -125,18 +118,18 @@ class PoolRun extends OwnerRun<PlannedPool> {
       },
       ...this.#rollouts.request(sendsAll),
       ...this.#healings.request(),
+      told: { rollout: this.#rollouts.told(), healing: this.#healings.told() },
       ...this.#evacuations.request(),
       ...(this.#members === undefined ? {} : { membership: this.#members }),
       ...(isContended(this.#contention, Date.now()) && { isContended: true }),
     };
     const planned = await plan.executeWithOptions({ summary: summary(this.planSummary) }, [request]);
-    return 'incomplete' in planned || planned.gone ? planned : this.#unlessAside(planned, ownerRequest);
+    return 'incomplete' in planned || planned.gone ? planned : this.#unlessAside(planned);
   }
 
-  /** A status that overrules a workflow which knows nothing was not written by others. */
-  #unlessAside(planned: PlannedPool, { writes }: OwnerRequest): PlannedPool {
-    if (planned.isOverruled === true && writes !== KNOWS_NOTHING) {
-      this.#contention = overruled(this.#contention, Date.now(), Math.random());
+  #unlessAside(planned: PlannedPool): PlannedPool {
+    if (planned.isForeign === true) {
+      this.#contention = sawForeign(this.#contention, Date.now(), Math.random());
       if (isContended(this.#contention, Date.now())) this.failureBackoff.recordError('Contended', CONTENDED);
     }
     const isAside = this.#contention.asideUntil > Date.now();
@@ -153,13 +146,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
 
   protected override onPlanned({ phase, counts, events = [] }: PlannedPool): void {
     for (const { request } of events) {
-      // The status that says so may not be written, and the next plan may no longer see why.
-      if (request?.what === 'membership' && request.outcome === 'Refused' && this.#members?.digest !== request.digest)
-        this.#members = { digest: request.digest, moved: [], refused: request.message };
-      // If the status is held back, the next plan has the event again.
-      if (request === undefined || this.#answered.has(request.digest)) continue;
-      this.#answered.add(request.digest);
-      this.journal.done(...actOfRequest(request));
+      if (request !== undefined) this.journal.done(...actOfRequest(request));
     }
     this.#rollouts.sent();
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
@@ -185,11 +172,11 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
     for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
     this.#healings.applyPlan(key, planned);
-    if (!isCurrent || planned.isOverruled === true) this.requestTurn();
+    if (!isCurrent) this.requestTurn();
   }
 
-  protected override get holdsStatus(): boolean {
-    return super.holdsStatus || this.#contention.asideUntil > Date.now();
+  protected override get holdsStatus(): Pick<OwnerRequest, 'holdsStatus'> {
+    return this.#contention.asideUntil > Date.now() ? { holdsStatus: 'All' } : super.holdsStatus;
   }
 
   protected override announce({ rollout }: PlannedPool): void {
@@ -202,15 +189,13 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override get hasChildren(): boolean {
-    const { cycles = [] } = this.#healings.state ?? {};
-    return this.#rollouts.state.batches.length > 0 || cycles.some(({ run }) => run.state === 'Running');
+    return this.#rollouts.state.batches.length > 0 || this.#healings.cycles.some(({ run }) => run.state === 'Running');
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {
     const own = {
       rollouts: this.#rollouts.carried,
-      healing: this.#healings.state,
-      healingSignals: this.#healings.signals,
+      healings: this.#healings.carried,
       refusals: this.#evacuations.refusals,
       contention: this.#contention,
     };

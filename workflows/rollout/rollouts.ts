@@ -8,14 +8,14 @@ import {
 } from '@temporalio/workflow';
 import type { PoolKey } from '../../activities/owners/owner-key.ts';
 import type { PlanRequest } from '../../activities/owners/plan-request.ts';
-import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { KnownStatus } from '../../activities/owners/status.ts';
 import { unknown } from '../../decisions/history/act.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, UpdateOutcome, PlannedBatch } from '../../decisions/owners/batch.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { withSignal, withTold, type RolloutSignal } from '../../decisions/rollout/signals.ts';
+import { withTold, type RolloutSignal } from '../../decisions/rollout/signals.ts';
 import { deferredAfter, stillDeferred, type DeferredVm } from '../../decisions/rollout/state/deferred.ts';
 import type { Journal } from '../history/journal.ts';
 import { batchEnded, pause, resume, supersede, updateBatchIdOf, type PoolRef } from '../lib/messages.ts';
@@ -23,26 +23,20 @@ import { onSignal } from '../lib/on-signal.ts';
 import type { BatchEnd, ChildEnd, RequestPayload } from '../lib/payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../lib/search-attributes.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import { PendingSignals } from '../owners/pending-signals.ts';
+import { Inbox } from '../owners/inbox.ts';
 import { BatchRecords } from './batch-records.ts';
 import type { updateBatch } from './update-batch.ts';
 
-/** How many of the last batches are told to end if nothing is known of them, and how long that takes at most. */
-const UNKNOWN = 10;
-const UNKNOWN_MS = 12_000;
-
 /** Plain data: each run hands it to the next. */
 export interface RolloutsState {
-  /** Null before the first look, which reads it from the pool's status. */
-  rollout: RolloutStatus | null;
   batches: Batch[];
   /** VMs that batches have given back for reasons of these VMs. */
   deferred: DeferredVm[];
   notBefore: number;
   /** Batches in a row of which no VM could be taken. */
   deferrals: number;
-  /** What was asked for since the last plan. */
-  signals: RolloutSignal[];
+  /** What no plan has recorded yet. */
+  told: RolloutSignal[];
 }
 
 interface RolloutsOptions {
@@ -57,12 +51,12 @@ interface RolloutsOptions {
 }
 
 /**
- * What a pool's workflow knows about its rollout: how it stands, and which batches are in flight.
+ * What a pool's workflow knows about its rollout beside the pool's status: what is in flight, and what it was told.
  */
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
-  readonly #signals: PendingSignals<RolloutSignal>;
+  readonly #inbox: Inbox<RolloutSignal>;
   readonly #records: BatchRecords;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
@@ -72,11 +66,11 @@ export class Rollouts {
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
-    this.#signals = new PendingSignals(withTold, this.state.signals);
+    this.#inbox = new Inbox(withTold, this.state.told);
     this.#records = new BatchRecords(options.ref, options.journal);
     const accept = (signal: RolloutSignal, request: RequestPayload): void => {
       options.journal.recordRequest(signal.kind, request);
-      this.#receive(signal);
+      this.#inbox.add(signal);
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (request) =>
@@ -89,11 +83,9 @@ export class Rollouts {
   }
 
   /** Returns what a plan needs to know. `sendsAll`: a plan of this run is made by another worker than those before. */
-  request(sendsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
-    this.#signals.requested(this.state.rollout !== null);
+  request(sendsAll: boolean): Pick<PlanRequest, 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
     const deferred = stillDeferred(this.state.deferred, Date.now());
     return {
-      rollout: this.state.rollout,
       batches: this.state.batches.map(({ vms, ...batch }) =>
         this.#sentBatches.has(batch.n) && !sendsAll ? batch : { ...batch, vms },
       ),
@@ -101,6 +93,11 @@ export class Rollouts {
       batchesNotBefore: this.state.notBefore,
       now: Date.now(),
     };
+  }
+
+  /** Returns what a plan is to take into account. */
+  told(): RolloutSignal[] {
+    return this.#inbox.give();
   }
 
   /** Called when a plan was made, before a batch begins: none of this run need be told the VMs of the others again. */
@@ -111,37 +108,18 @@ export class Rollouts {
   /**
    * Takes over what a plan has found. Returns false if users asked for something meanwhile: its batch may not begin.
    */
-  applyPlan({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
-    const unknown = this.#signals.unknown(isOverruled === true);
-    const isWithoutPast = this.state.rollout === null || isOverruled === true;
-    this.state.rollout = unknown.reduce(withSignal, rollout.state);
+  applyPlan({ rollout, isRecorded }: Pick<PoolPlan, 'rollout'> & KnownStatus): boolean {
+    const hasMore = this.#inbox.answered(isRecorded);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
     if (rollout.lost.length > 0) this.#options.onChange();
-    const endsOthers = isWithoutPast && this.#endUnknown(rollout);
-    return unknown.length === 0 && !endsOthers;
-  }
-
-  /**
-   * Ends batches of an earlier run that did not hand them over: it was terminated, or this run was put back to an
-   * earlier time. Returns whether there may be any: they are given time to end before others begin.
-   */
-  #endUnknown({ state: { lastBatch }, target, current, superseded }: PoolPlan['rollout']): boolean {
-    if (lastBatch === 0) return false;
-    const known = new Set([...this.state.batches.map(({ n }) => n), ...superseded]);
-    const first = Math.max(lastBatch - UNKNOWN, 1);
-    for (let n = first; n <= lastBatch + 1; n++) {
-      if (known.has(n)) continue;
-      for (const revision of new Set([target, current])) this.#signalSupersede(revision, n);
-    }
-    this.state.notBefore = Math.max(this.state.notBefore, Date.now() + UNKNOWN_MS);
-    return true;
+    return !hasMore;
   }
 
   /** What the next run must know. */
   get carried(): RolloutsState {
-    return { ...this.state, signals: this.#signals.received };
+    return { ...this.state, told: this.#inbox.all };
   }
 
   /** Starts a batch as its own workflow, which outlives this run. */
@@ -188,6 +166,7 @@ export class Rollouts {
   reset(pool: string): void {
     for (const { n } of this.state.batches) this.#supersede(n);
     this.#pool = pool;
+    this.#inbox.answered(true);
     this.state = nothingKnown();
     this.#sentBatches.clear();
   }
@@ -198,12 +177,6 @@ export class Rollouts {
     batch.vms = batch.vms.filter(({ name }) => !ended.has(name));
     batch.heardAt = Date.now();
     this.#sentBatches.delete(batch.n);
-  }
-
-  #receive(signal: RolloutSignal): void {
-    const { rollout } = this.state;
-    if (rollout !== null) this.state.rollout = withSignal(rollout, signal);
-    this.#signals.add(signal);
   }
 
   #ended({ n, pool, outcomes, goesOn = false, minVersions }: BatchEnd): void {
@@ -231,7 +204,7 @@ export class Rollouts {
           at,
           ...(wasDown === true ? { wasDown: true as const } : {}),
         }));
-      if (failures.length > 0) this.#receive({ kind: 'fail', revision: batch.revision, failures });
+      if (failures.length > 0) this.#inbox.add({ kind: 'fail', revision: batch.revision, failures });
     }
     this.#options.onChange(minVersions);
   }
@@ -263,11 +236,7 @@ export class Rollouts {
     const batch = this.state.batches.find((one) => one.n === n);
     if (batch === undefined) return;
     batch.superseded = true;
-    this.#signalSupersede(batch.revision, n);
-  }
-
-  #signalSupersede(revision: string, n: number): void {
-    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, revision, n));
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
     handle
       .signal(supersede)
       .catch((error: unknown) =>
@@ -275,7 +244,7 @@ export class Rollouts {
       );
   }
 
-  /** Cancels a batch that has been silent until its VMs count as free, before others take them. */
+  /** Cancels a batch that may no longer act, since it is not on record or was silent for long. */
   #giveUp(n: number): void {
     const batch = this.state.batches.find((one) => one.n === n);
     this.#forget(n);
@@ -283,8 +252,8 @@ export class Rollouts {
     getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n))
       .cancel()
       .catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
-    const since = new Date(batch.startedAt).toISOString();
-    this.#options.onProblem(`batch ${n} was given up: it has said nothing since ${since}`);
+    const since = new Date(batch.heardAt ?? batch.startedAt).toISOString();
+    this.#options.onProblem(`batch ${n} was given up: it was last heard of at ${since}`);
   }
 
   #forget(n: number): void {
@@ -294,7 +263,6 @@ export class Rollouts {
   }
 }
 
-const NOTHING = { rollout: null, notBefore: 0, deferrals: 0 } as const;
-const nothingKnown = (): RolloutsState => ({ ...NOTHING, batches: [], deferred: [], signals: [] });
+const nothingKnown = (): RolloutsState => ({ batches: [], deferred: [], notBefore: 0, deferrals: 0, told: [] });
 
 const now = (): string => new Date(Date.now()).toISOString();

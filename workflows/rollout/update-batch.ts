@@ -206,8 +206,8 @@ async function replace(run: BatchRun, planned: readonly BatchVm[], wait: Cancell
 }
 
 function requestOf({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): RemoveRequest {
-  const { revision, rollout, startedAt } = input.batch;
-  return { key: input.key, revision, rollout, vms: [...vms], startedAt, minVersions };
+  const { n, revision, rollout, startedAt } = input.batch;
+  return { key: input.key, n, revision, rollout, vms: [...vms], startedAt, minVersions };
 }
 
 /** Makes the VM again once it is gone, and waits for it. */

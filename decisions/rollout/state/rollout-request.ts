@@ -82,7 +82,7 @@ function carriedOut(
 function whyNot(context: RolloutRequestInput, state: RolloutStatus, request: RolloutRequest): string | null {
   const { input } = context;
   if (input.pool.metadata.deletionTimestamp !== undefined) return 'the pool is being deleted';
-  if (isNewPool(input.pool, input.state !== null)) return NEW_POOL;
+  if (isNewPool(input.pool)) return NEW_POOL;
   if ('revision' in request && request.revision !== undefined && request.revision !== state.revision)
     return `revision ${request.revision} is no longer rolled out: the template of the pool is revision ${state.revision}`;
   switch (request.action) {

@@ -11,7 +11,7 @@ import type { VmiView } from '../../views/vmi.ts';
 import { exceeds } from '../../vm-update/disruption.ts';
 import type { UpdateNeed } from '../../vm-update/need.ts';
 import { isStartedFrom } from '../../vm-update/started-from.ts';
-import { STEP_IS_FULL, whyNotOnRecord } from './on-record.ts';
+import { STEP_IS_FULL } from './step.ts';
 import { batchStop } from './stop.ts';
 
 /** What a batch does with one of its VMs. */
@@ -31,11 +31,11 @@ interface UpdateStep {
 
 export interface RecheckInput {
   item: BatchVm;
+  /** The batch's number. */
+  n: number;
   /** The revision that the batch brings its VMs to, and the one being rolled out: they differ in an undo. */
   revision: string;
   rollout: string;
-  /** When the batch began, in milliseconds since the epoch: pauses and halts from before don't stop it. */
-  startedAt: number;
   /** The VM of that name and its VMI, as they are now. */
   vm: VmView | undefined;
   vmi: VmiView | undefined;
@@ -129,7 +129,7 @@ function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmVie
   if (input.item.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
-  return stop?.message ?? whyNotOnRecord(pool, input) ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
+  return stop?.message ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
 }
 
 /** Returns why more is planned for the VM than it needs now; null if it needs that. */

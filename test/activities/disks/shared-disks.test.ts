@@ -35,7 +35,7 @@ const WAYS: Record<string, (world: World) => Way> = {
     const { pool, vms, to, from } = world.outdated();
     const vm = vms[0]!;
     const taken = { ...targetOf(vm), act: 'replace', from, wasDown: false };
-    const update = { key: keyOf(pool), revision: to, rollout: to, vms: [taken], startedAt: 0, minVersions: {} };
+    const update = { key: keyOf(pool), revision: to, n: 1, rollout: to, vms: [taken], startedAt: 0, minVersions: {} };
     return { vm, activity: 'removeVms', args: () => [update] };
   },
 };

@@ -10,8 +10,6 @@ export const planned = (world: World, change: object = {}): Promise<string[]> =>
     backoffs: {},
     inProgress: { creating: [], deleting: [] },
     batches: [],
-    rollout: null,
-    healing: null,
     batchesNotBefore: 0,
     turn: 1,
     now: Date.now(),

@@ -265,6 +265,7 @@ const sick = {
 
 const updateOf = (key: object, to: string, vm: object) => ({
   key,
+  n: 1,
   revision: to,
   rollout: to,
   vms: [vm],
@@ -692,7 +693,7 @@ export const TABLE: Record<ActivityName, Row> = {
     honest: {
       'a pool that somebody asks to release its VMs': (world) => {
         const request = '{"id":"1","action":"release"}';
-        const pool = world.looked(world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } }));
+        const pool = world.pool('web', {}, { annotations: { [MEMBERSHIP_REQUEST_ANNOTATION]: request } });
         return () => [keyOf(pool)];
       },
     },
@@ -766,6 +767,7 @@ export const TABLE: Record<ActivityName, Row> = {
         forEachVm(({ key, target }) => [
           {
             key,
+            n: 1,
             revision,
             rollout: revision,
             vms: [1, 1e9].map((attempt) => ({
@@ -789,13 +791,13 @@ export const TABLE: Record<ActivityName, Row> = {
         const vm = world.vm(before, 1);
         const to = revisionOf(poolTemplate(pool.spec));
         const vms = [{ ...targetOf(vm), act: 'restart', from, wasDown: false }];
-        return () => [{ key: keyOf(pool), revision: to, rollout: to, vms, startedAt: 0, ...ALONE }];
+        return () => [{ key: keyOf(pool), revision: to, n: 1, rollout: to, vms, startedAt: 0, ...ALONE }];
       },
       'a VM whose pod lacks a label of its template': (world) => {
         const { pool, vm, vmi, to } = world.withOldPod();
         const migration = { vmi: vmi.metadata.uid, attempt: 1 };
         const vms = [{ ...targetOf(vm), act: 'migrate', from: to, wasDown: false, migration }];
-        return () => [{ key: keyOf(pool), revision: to, rollout: to, vms, startedAt: 0, ...ALONE }];
+        return () => [{ key: keyOf(pool), revision: to, n: 1, rollout: to, vms, startedAt: 0, ...ALONE }];
       },
     },
   },

@@ -71,6 +71,17 @@ export const BANK = 'bank';
 /** A write of the status of an operation. */
 const STATUS = /^patch \w*virtualmachineoperations /;
 
+/** A worker has looked at the pool, and its batch 1 is in flight. */
+const ROLLING = {
+  revision: 'r',
+  startedAt: new Date(0).toISOString(),
+  batches: 1,
+  lastBatch: 1,
+  inFlight: [1],
+  step: 0,
+  failures: [],
+};
+
 /** A cluster as it was when a worker's caches were filled, and the activities of that worker. */
 export class World {
   #ahead = 0;
@@ -256,26 +267,8 @@ export class World {
     return this.server.create(VirtualMachinePools, {
       metadata: { namespace: SHOP, name, finalizers: [POOL_FINALIZER], ...metadata },
       spec: { replicas: 3, template: aTemplate({ disk: 'root' }), ...spec },
-      status: { replicas: 3, writes: 1 },
+      status: { replicas: 3, writes: 1, rollout: ROLLING },
     }) as Stored & StoredPool;
-  }
-
-  /** Has a worker have looked at the pool, as it is before it takes requests about its members. */
-  looked(pool: StoredPool): StoredPool {
-    const rollout = {
-      startedAt: new Date(0).toISOString(),
-      batches: 0,
-      lastBatch: 0,
-      step: 0,
-      failures: [],
-      revision: 'r',
-    };
-    const looked = ({ status, ...rest }: Stored): KubeObject => ({
-      ...rest,
-      status: { ...(status as object), rollout },
-    });
-    this.server.write(VirtualMachinePools, pool.metadata, looked, 'status');
-    return pool;
   }
 
   set(kind: SetKind, name: string, metadata: object = {}): Stored & StoredSet {

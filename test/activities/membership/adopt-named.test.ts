@@ -96,6 +96,8 @@ test.each<MembershipRequest>([{ action: 'takeover' }, { action: 'release' }])(
     const world = new World();
     const { annotations } = membershipRequest(request);
     const pool = world.pool('web', { replicas: 1 }, { annotations });
+    const unseen = { replicas: 1 };
+    world.server.write(VirtualMachinePools, pool.metadata, (before) => ({ ...before, status: unseen }), 'status');
     world.vm(pool, 1);
     await world.start();
     await world.written('changeMembers', [keyOf(pool)]);

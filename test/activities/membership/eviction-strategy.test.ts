@@ -39,7 +39,6 @@ const withStrategy = (evictionStrategy: string): PoolSpec['template'] => {
 /** A pool with one VM, as it has made that, which runs. */
 function poolWith(world: World, spec: Partial<PoolSpec>, metadata: object = {}): Stored {
   const pool = world.pool('web', { replicas: 1, ...spec }, metadata);
-  world.looked(pool);
   const made = { ...pool, spec: { ...pool.spec, template: poolTemplate(pool.spec) } } as Stored & StoredPool;
   const vm = world.vm(made, 1);
   const { evictionStrategy } = made.spec.template.spec.template.spec ?? {};

@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { requestText } from '../../../decisions/owners/request.ts';
+import { RESTORED } from '../../../decisions/pool/on-record.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 import { planned } from '../forged/plan-request.ts';
@@ -12,7 +13,8 @@ interface Answer {
   writes: number;
   steps: object[];
   written: { isWritten?: true; isLate?: true; failed?: string };
-  isOverruled?: true;
+  isForeign?: true;
+  isRecorded: boolean;
 }
 
 /** A pool that lacks a VM, whose status has been written once, and a worker of its own workflow. */
@@ -48,7 +50,7 @@ test('a status is written before the steps of its plan begin, and once', async (
   expect(first).toMatchObject({ writes: 2, written: { isWritten: true } });
   expect(first.steps).not.toEqual([]);
   expect(status()).toMatchObject({ writes: 2, turn: 'run/1', readyReplicas: 0 });
-  expect(await plan({ turn: 2, writes: 2, rollout: status().rollout })).toMatchObject({ writes: 2, written: {} });
+  expect(await plan({ turn: 2, writes: 2 })).toMatchObject({ writes: 2, written: {} });
 });
 
 test.each<[string, Error]>([
@@ -66,25 +68,25 @@ test.each<[string, Error]>([
   expect(status().writes).toBe(1);
 });
 
-test('a status whose write has an unknown result overrules its workflow neither if it was written, nor if not', async () => {
-  for (const isDone of [true, false]) {
+test.each([true, false])(
+  'a status whose write has an unknown result begins nothing that rests on it: %s',
+  async (isDone) => {
     const { world, plan, status } = await given();
     failNext(world, LOST, isDone);
-    const { writes, written, steps } = await plan();
-    expect({ writes, written }).toEqual({ writes: 2, written: { failed: LOST.message } });
+    expect(await plan()).toMatchObject({ writes: 1, written: { failed: LOST.message }, isRecorded: false });
     expect(status().writes).toBe(isDone ? 2 : 1);
-    const next = await plan({ turn: 2, writes, rollout: status().rollout ?? null });
-    expect(next).not.toHaveProperty('isOverruled');
-    expect(next).toMatchObject({ writes: 2, steps });
+    const next = await plan({ turn: 2 });
+    expect(next).not.toHaveProperty('isForeign');
+    expect(next).toMatchObject({ writes: 2, isRecorded: true });
     expect(status().writes).toBe(2);
-  }
-});
+  },
+);
 
 test('a plan whose answer was lost is made again by another worker: it is not taken for that of others', async () => {
   const { plan, status } = await given();
   const { steps } = await plan();
   const again = await plan();
-  expect(again).not.toHaveProperty('isOverruled');
+  expect(again).not.toHaveProperty('isForeign');
   expect(again).toMatchObject({ writes: 2, steps });
   expect(status().writes).toBe(2);
 });
@@ -96,7 +98,7 @@ test('what a plan answers is an Event, once, though its worker ends as soon as t
   await plan();
   expect(world.failure).toBeInstanceOf(CancelledFailure);
   await plan();
-  await plan({ turn: 2, writes: 2, rollout: status().rollout });
+  await plan({ turn: 2, writes: 2 });
   expect(status().rollout!.handledRequests).toHaveLength(1);
   expect(new Set(world.client.events.map(({ metadata }) => metadata.name)).size).toBe(1);
 });
@@ -118,27 +120,44 @@ test('of two plans of one turn, one status is written, and the other does not un
   expect(status()).toMatchObject({ writes: 2, desiredReplicas: 2 });
 });
 
-test('a status of others overrules the workflow, which writes none before it has taken that over', async () => {
+test('a status of another workflow is the record, and is told', async () => {
   const { world, pool, plan, status } = await given();
   await plan();
+  const paused = { by: 'kim', at: '2026-01-01T00:00:00.000Z' };
   world.server.write(
     VirtualMachinePools,
     pool.metadata,
-    (before) => ({
-      ...before,
-      status: { ...(before as StoredPool).status, writes: 5, turn: 'another/1', replicas: 9 },
-    }),
+    (before) => {
+      const { rollout, ...rest } = (before as StoredPool).status!;
+      return { ...before, status: { ...rest, rollout: { ...rollout, paused }, writes: 5, turn: 'another/1' } };
+    },
     'status',
   );
-  const { isOverruled, writes, written } = await plan({ turn: 2, writes: 2 });
-  expect({ isOverruled, writes, written }).toEqual({ isOverruled: true, writes: 5, written: {} });
-  expect(status()).toMatchObject({ writes: 5, replicas: 9 });
-  expect(await plan({ turn: 3, writes: 5 })).toMatchObject({ writes: 6, written: { isWritten: true } });
+  expect(await plan({ turn: 2, writes: 2 })).toMatchObject({ isForeign: true, rollout: { state: { paused } } });
+  expect(status().rollout).toMatchObject({ paused });
+  expect(await plan({ turn: 3, writes: status().writes })).not.toHaveProperty('isForeign');
+});
+
+test('an API server that has forgotten writes is no reason to go on with what it may have forgotten to hold', async () => {
+  const { world, pool, plan, status } = await given();
+  await plan();
+  const rollout = { ...status().rollout!, startedAt: '2026-01-01T00:00:00.000Z' };
+  delete rollout.completedAt;
+  world.server.write(
+    VirtualMachinePools,
+    pool.metadata,
+    (before) => ({ ...before, status: { ...(before as StoredPool).status, rollout } }),
+    'status',
+  );
+  failNext(world, LOST);
+  expect(await plan({ turn: 2, writes: 9 })).toMatchObject({ isRecorded: false });
+  await plan({ turn: 3, writes: 9 });
+  expect(status().rollout!.paused).toMatchObject({ by: 'drover', reason: RESTORED });
 });
 
 test.each([
   ['of an earlier pool of the name', { uid: 'another' }],
-  ['that is to wait', { holdsStatus: true }],
+  ['that is to wait', { holdsStatus: 'All' }],
 ])('no status is written for a workflow %s', async (_which, request) => {
   const { plan, status } = await given();
   const { steps, ...answer } = await plan(request);

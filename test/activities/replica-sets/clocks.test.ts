@@ -56,7 +56,7 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
       backoffs: {},
       starts,
       turn: 0,
-      holdsStatus: true,
+      holdsStatus: 'All',
       now,
     };
     const run: () => Promise<PlannedSet> = () => activities.planReplicaSet(asked);

@@ -69,7 +69,7 @@ async function updated({ annotations = [undefined, undefined], own = {}, meanwhi
     setImmediate(() => observed(world, vm));
   };
   const held = { ...targetOf(vm), act: 'restart', from, wasDown: false };
-  const batch = { key: keyOf(pool), revision: to, rollout: to, vms: [held], startedAt: 0, minVersions: {} };
+  const batch = { key: keyOf(pool), revision: to, n: 1, rollout: to, vms: [held], startedAt: 0, minVersions: {} };
   // No KubeVirt starts it again: it is late at once.
   const writes = await world.written('updateVms', [
     { ...batch, begun: [], minReadyMs: 0, deadlineMs: 1, mayFail: null },

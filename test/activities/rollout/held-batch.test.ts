@@ -53,7 +53,11 @@ async function given({ spec, rollout, annotations, isDeleted }: Hold) {
   const pool = world.pool('web', { replicas: 4, maxUnavailable: 4, template: NEW, ...spec }, { annotations });
   world.revision(pool, 1, OLD);
   world.revision(pool, 2, NEW);
-  const status = { replicas: 4, writes: 1, rollout: { ...newRolloutState(TO, ago(2 * HOUR_MS)), ...rollout } };
+  const status = {
+    replicas: 4,
+    writes: 1,
+    rollout: { ...newRolloutState(TO, ago(2 * HOUR_MS)), inFlight: [1], ...rollout },
+  };
   server.write(VirtualMachinePools, pool.metadata, (before) => ({ ...before, status }), 'status');
   const vmiOf = ({ metadata }: Stored): Stored => server.get(VirtualMachineInstances, metadata);
   const changeVmi = (vm: Stored, made: object, more: object = {}): Stored =>
@@ -106,6 +110,7 @@ test.each(Object.entries(HOLDS))(
       const since = Date.now() - HOUR_MS;
       const request = {
         key: keyOf(pool),
+        n: 1,
         revision: TO,
         rollout: TO,
         vms,

@@ -20,7 +20,7 @@ async function migrated(
   change(world, given);
   await world.start();
   const vms = [{ ...targetOf(vm), act: 'migrate', from: to, wasDown: false, migration }];
-  const batch = { key: keyOf(pool), revision: to, rollout: to, vms, startedAt: 0, minVersions: {} };
+  const batch = { key: keyOf(pool), revision: to, n: 1, rollout: to, vms, startedAt: 0, minVersions: {} };
   // No KubeVirt migrates it: it is late at once.
   const request = { ...batch, begun: [], minReadyMs: 0, deadlineMs: 1, mayFail: null };
   for (let time = 0; time < times; time++) await world.written('updateVms', [request]);

@@ -31,7 +31,7 @@ async function removed(
   await world.start();
   const held = vms.map((vm) => ({ ...targetOf(vm), act: 'replace', from, wasDown: false }));
   const of = revision === 'current' ? from : to;
-  const request = { key: keyOf(pool), revision: of, rollout: to, vms: held, startedAt: 0, minVersions: {} };
+  const request = { key: keyOf(pool), revision: of, n: 1, rollout: to, vms: held, startedAt: 0, minVersions: {} };
   const writes = await world.written('removeVms', [request]);
   const now = world.server.get(VirtualMachinePools, pool.metadata) as Stored & StoredPool;
   return {
@@ -58,12 +58,15 @@ async function takenBack(halted: object): Promise<{ outcomes: UpdateOutcome[]; d
   world.server.write(
     VirtualMachinePools,
     pool.metadata,
-    (before) => ({ ...before, status: { replicas: 1, currentRevision: from, rollout: { revision: to, ...halted } } }),
+    (before) => ({
+      ...before,
+      status: { replicas: 1, currentRevision: from, rollout: { revision: to, inFlight: [1], ...halted } },
+    }),
     'status',
   );
   await world.start();
   const vms = [{ ...targetOf(vm), act: 'replace', from: to, wasDown: false }];
-  const request = { key: keyOf(pool), revision: from, rollout: to, vms, startedAt: Date.now(), minVersions: {} };
+  const request = { key: keyOf(pool), revision: from, n: 1, rollout: to, vms, startedAt: Date.now(), minVersions: {} };
   const writes = await world.written('removeVms', [request]);
   const { outcomes } = world.answer as { outcomes: UpdateOutcome[] };
   return { outcomes, deleted: writes.filter((write) => write.startsWith('delete')).length };

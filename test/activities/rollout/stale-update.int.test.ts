@@ -55,7 +55,7 @@ async function suspended(): Promise<Scene> {
   });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const batch = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now() };
+  const batch = { key, n: 1, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now() };
   const request = { ...batch, begun: [], minReadyMs: 0, deadlineMs: 60_000, mayFail: null, minVersions: {} };
   return { pool, vm, goOn: () => new MockActivityEnvironment().run(() => updateVms(request)) };
 }

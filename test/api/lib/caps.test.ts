@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FailedVmis } from '../../../activities/cache/objects/failed-vmis.ts';
-import { RequestsSeen } from '../../../activities/owners/requests-seen.ts';
 import {
   CHANGES_ANNOTATION,
   ROLLOUT_REQUEST_ANNOTATION,
@@ -99,6 +98,8 @@ const each = <Fact>(fact: fc.Arbitrary<Fact>): fc.Arbitrary<Fact[]> => fc.tuple(
 
 const rolledOut = (fields: RolloutFields): string[] =>
   plan({ spec: { maxUnavailable: FULL }, ...fields }).update?.batch.vms.map(({ name, act }) => `${act} ${name}`) ?? [];
+
+const IN_FLIGHT = { revision: NEW, rollout: NEW, vms: [], startedAt: NOW };
 
 const anyFailures = fc.record({
   onFailure: fc.constantFrom('Pause', 'Undo', 'Continue'),
@@ -274,17 +275,6 @@ function afterRequests(actions: string[]): string[] {
   return withRolloutRequest(asked.at(-1)!, state) === state ? [] : ['answered again'];
 }
 
-function seenOf(actions: string[]): string[] {
-  const pools = actions.map((action, index) => aPool({}, { annotations: requested(`${index}`, action) }));
-  const seen = new RequestsSeen({
-    subscribe: (listener) => {
-      for (const after of pools) listener({ kind: 'pool', before: undefined, after });
-      return vi.fn<() => void>();
-    },
-  });
-  return seen.of('pool-uid').map((one) => JSON.stringify(one));
-}
-
 const drained = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1', nodeDrained: true };
 
 /** `due`: in how many seconds each VM may be tried again. */
@@ -353,6 +343,9 @@ const someRequests = many(fc.constantFrom('pause', 'resume'));
 const PROPERTIES: Record<Cap, (cap: Cap) => void> = {
   failures: subset(anyFailures, afterFailures),
   failureMessages: subset(anyFailures, afterFailures),
+  batches: subset(many(fc.constant(1)), (all) =>
+    rolledOut({ vms: numbers.map((n) => old(n)), batches: all.map((_, index) => ({ ...IN_FLIGHT, n: index + 1 })) }),
+  ),
   deferred: subset(many(fc.record({ n: fc.integer({ min: 1, max: FULL }), ago: fc.nat(2_000) })), afterDeferrals),
   healingCycles: subset(some, (ns) => healed([...new Set(ns)].map(sick), noHealing)),
   healingEnds: subset(anyEnds, (ends) => {
@@ -400,7 +393,6 @@ const PROPERTIES: Record<Cap, (cap: Cap) => void> = {
     })(cap);
   },
   handledRequests: subset(someRequests, afterRequests),
-  requestsSeen: subset(someRequests, seenOf),
   claims: subset(fc.constant(0), afterClaims),
   roles: (cap) => {
     const roles = Array.from({ length: 10 * CAPS[cap] }, (_, n) => ({ vm: nameOf(n), role: 'Surge', at: at(NOW) }));

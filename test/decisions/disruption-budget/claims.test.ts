@@ -177,8 +177,9 @@ test('a plan begins no batch in a place that another workflow has claimed, and l
 
 test('a status is written once more if it only still names spent claims', () => {
   const { pool, vms, vmiOf } = contextOf();
-  const input = { ...quiet, pool, vms, vmiOf, burst: 250, now };
-  const { status } = planPool(input);
+  const idle = { ...quiet, pool, vms, vmiOf, burst: 250, now };
+  const { status } = planPool(idle);
+  const input = { ...idle, rollout: status!.rollout! };
   const said = { ...pool, status: { ...status!, disruptedVMs: [] } };
   expect(planPool({ ...input, pool: said }).status).toBeNull();
   const released = { ...pool, status: { ...status!, disruptedVMs: [claimOf(one, { vmi: 'before' })] } };

@@ -766,7 +766,7 @@ describe('an attempt begins', () => {
     const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1 });
     const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
     const pool = poolOf({ vms: others, spec: { replicas: 5 }, status });
-    const planned = planPool({ ...quiet, pool, vms: others, healing: null, burst: 9, now: NOW });
+    const planned = planPool({ ...quiet, pool, vms: others, healing: stateFrom(status.healing), burst: 9, now: NOW });
     expect(planned.healing.begin).toMatchObject([
       { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, isAgain: true },
     ]);

@@ -6,6 +6,7 @@ import {
   skippedSince,
   stateFrom,
   carriedOver,
+  runOf,
   withAttemptEnd,
   withBegun,
   withSkippedDelay,
@@ -61,10 +62,12 @@ test('a running attempt may be unknown to the next run of the workflow, and all 
   } as Parameters<typeof withBegun>[1][number];
   const running = withBegun(healing(), [attempt], 5);
   expect(running.cycles).toEqual([{ ...cycle, run: { state: 'Running', since: 5 } }]);
-  expect(carriedOver(running).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
-  expect(carriedOver(healing()).cycles).toEqual([cycle]);
   const { run: _, ...stored } = cycle;
-  expect(stateFrom({ cycles: [stored], finished: [] }).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
+  const status = { cycles: [stored], finished: [] };
+  expect(stateFrom(status, runOf(running)).cycles).toEqual(running.cycles);
+  expect(stateFrom(status, carriedOver(runOf(running))).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
+  expect(stateFrom(status, carriedOver(runOf(healing()))).cycles).toEqual([cycle]);
+  expect(stateFrom(status).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
 });
 
 describe('a user', () => {

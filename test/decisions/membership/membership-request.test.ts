@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MEMBERSHIP_REQUEST_ANNOTATION, UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { stateFrom } from '../../../decisions/healing/state.ts';
 import { changeAnnotation, type MembersReport } from '../../../decisions/membership/change.ts';
 import type { MembershipRequest } from '../../../decisions/membership/membership-request.ts';
 import { whyNotAdopted } from '../../../decisions/membership/moves.ts';
@@ -45,6 +46,7 @@ function planned({
     vms: [aVm('web-1')],
     burst: 250,
     rollout,
+    healing: stateFrom(status?.healing),
     ...(report === undefined ? {} : { membership: { digest, ...report } }),
   });
 }

@@ -12,7 +12,7 @@ import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';
 import type { Pool, StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
-import { anyFleet, aPool, aVm, quiet, REVISION, vmiOf } from '../fixtures/fleets.ts';
+import { anyFleet, aPool, aVm, given, quiet, REVISION, vmiOf } from '../fixtures/fleets.ts';
 import { aStep, rolling } from '../fixtures/rollout-pools.ts';
 import { aMember, aSet, still } from '../replica-sets/sets.ts';
 import { kstatus, type WaitedFor } from './kstatus.ts';
@@ -38,7 +38,9 @@ function seen(spec: Partial<PoolSpec>, vms: VmView[], more: Partial<PoolPlanInpu
     now: NOW,
     ...more,
   };
-  const { plan } = containedPlan(input);
+  const { pool: stored, rollout } = input;
+  const status = { ...stored.status!, ...(rollout && { rollout }) };
+  const { plan } = containedPlan(given({ ...input, pool: { ...stored, status } }));
   const pool = { ...input.pool, status: plan.status ?? input.pool.status! };
   const conditions = (pool.status.conditions ?? []).filter(({ type }) => ABOUT.has(type));
   return {

@@ -1,24 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { parseQuantity } from '../../../api/lib/quantity.ts';
+import { noHealing } from '../../../decisions/healing/state.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
+import { aPool, aVm, given, quiet } from '../fixtures/fleets.ts';
 
 const idle = {
-  ...quiet,
+  ...given({ ...quiet, pool: aPool(), vms: [], burst: 250 }),
   inProgress: { creating: [], deleting: [] },
-  rollout: null,
   batches: [],
-  healing: null,
   batchesNotBefore: 0,
   burst: 250,
   vms: [],
   vmiOf: () => undefined,
   revisions: [],
 };
-const inputOf = (spec: Parameters<typeof aPool>[0], more: Partial<PoolPlanInput> = {}): PoolPlanInput => ({
+const inputOf = (spec: Parameters<typeof aPool>[0], more: Partial<GivenInput> = {}): GivenInput => ({
   ...idle,
   pool: aPool(spec),
   ...more,
@@ -32,7 +31,7 @@ function nested(depth: number): object {
 const deepTemplate = { spec: { x: nested(9_000), template: { spec: { domain: {} } } } } as never;
 
 /** A pool that can't be planned for: reading its `maxUnavailable` throws. */
-function poisoned(): PoolPlanInput {
+function poisoned(): GivenInput {
   const input = inputOf({ replicas: 2 });
   Object.defineProperty(input.pool.spec, 'maxUnavailable', {
     get: () => {
@@ -74,7 +73,7 @@ describe('a pool whose template is nested too deep', () => {
 });
 
 test('an error in a decision stalls only its own pool, and its status reports it', () => {
-  expect(() => planPool(poisoned())).toThrow('the next bug');
+  expect(() => planPool({ ...poisoned(), rollout: null, healing: noHealing })).toThrow('the next bug');
   const { plan, error } = containedPlan(poisoned());
   expect(error?.message).toBe('the next bug');
   expect(plan.steps).toEqual([]);

@@ -3,6 +3,7 @@ import { HEALING_REQUEST_ANNOTATION, HEALING_REQUESTED_BY_ANNOTATION } from '../
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { noHealing, type Cycle, type FinishedCycle, type HealingState } from '../../../decisions/healing/state.ts';
 import { withHealingRequest, type HealingRequest } from '../../../decisions/pool/healing-request.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { aPool } from '../fixtures/fleets.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
@@ -35,19 +36,19 @@ const inCycles: HealingState = {
 interface Said {
   state?: HealingState;
   spec?: Partial<PoolSpec>;
-  isKnown?: boolean;
+  isNew?: boolean;
 }
 
 function asked(
   request: HealingRequest,
-  { state = inCycles, spec = { autohealing: {} }, isKnown = true }: Said = {},
+  { state = inCycles, spec = { autohealing: {} }, isNew = false }: Said = {},
 ): HealingState {
   const pool = aPool(spec);
   const text = JSON.stringify({ id: '1', reason: 'lunch', ...request });
   const annotations = { [HEALING_REQUEST_ANNOTATION]: text, [HEALING_REQUESTED_BY_ANNOTATION]: 'ada' };
   const { status: _status, ...unseen } = pool;
-  const stored = { ...unseen, metadata: { ...pool.metadata, annotations } };
-  return withHealingRequest({ pool: stored, isKnown, now: NOW }, state);
+  const seen = isNew ? unseen : { ...unseen, status: { replicas: 0, rollout: newRolloutState('r', at) } };
+  return withHealingRequest({ pool: { ...seen, metadata: { ...pool.metadata, annotations } }, now: NOW }, state);
 }
 
 const after = (state: HealingState): (string | undefined)[] => {
@@ -112,7 +113,7 @@ test.each<[string, HealingRequest, Said, RegExp]>([
     /^web-9: no replacement of it is in progress$/,
   ],
   ['without autohealing', { action: 'pause' }, { spec: {}, state: noHealing }, /^the pool has no spec\.autohealing$/],
-  ['in the manifest of a new pool', { action: 'pause' }, { isKnown: false }, /^the pool is new, /],
+  ['in the manifest of a new pool', { action: 'pause' }, { isNew: true }, /^the pool is new, /],
 ])('a request is refused %s', (_what, request, said, why) => {
   const { handledRequests, ...state } = asked(request, said);
   const { handledRequests: _none, ...before } = said.state ?? inCycles;

@@ -209,7 +209,7 @@ describe('the status', () => {
       observedGeneration: 1,
     });
     const reordered = { ...pool, status: Object.fromEntries(Object.entries(status!).toReversed()) as PoolStatus };
-    expect(plan({ pool: reordered, vms }).status).toBeNull();
+    expect(plan({ pool: reordered, vms, rollout: status!.rollout! }).status).toBeNull();
   });
 
   test('counts no VM as ready whose VMI is terminating, though the VM says so only a moment later', () => {

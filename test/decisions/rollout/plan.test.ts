@@ -50,15 +50,6 @@ describe('a rollout', () => {
     expect(state).toEqual({ ...newRolloutState(NEW, at(NOW)), lastBatch: 7, paused });
   });
 
-  test('begins from the status of the pool if no workflow knows it', () => {
-    const rollout = rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } });
-    expect(plan({ vms: all(4), state: null, status: { rollout } })).toMatchObject({
-      state: rollout,
-      phase: 'Aborted',
-      update: null,
-    });
-  });
-
   test('is over at once if no VM needs it', () => {
     expect(plan({ vms: all(3, fresh) })).toMatchObject({
       phase: 'Complete',

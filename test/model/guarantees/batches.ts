@@ -1,12 +1,13 @@
 import { REVISION_LABEL } from '../../../api/labels-and-annotations.ts';
 import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
+import { ACT_WITHIN_MS } from '../../../decisions/disruption-budget/claims.ts';
 import { vmView } from '../../../decisions/from-object/vm.ts';
 import { roleIn } from '../../../decisions/membership/roles.ts';
 import type { BatchVm, UpdateOutcome } from '../../../decisions/owners/batch.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { onRecord, type GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { HealVmInput } from '../../../workflows/healing/heal-vm.ts';
 import { attemptEnded, batchEnded } from '../../../workflows/lib/messages.ts';
@@ -50,13 +51,15 @@ export class BatchGuarantees extends Check {
   /** VMs that were begun with, and whose outcome is still to come: by name, of each workflow, by its ID. */
   readonly #held = new Map<string, Map<string, BegunVm>>();
   readonly #failed: Failed[] = [];
+  /** When a status last named a batch, by the pool's UID and the batch's number. */
+  readonly #inFlight = new Map<string, number>();
   #peopleAt = 0;
 
   onCall({ process, verb }: Call): void {
     if (process.name === 'people' && verb !== 'get' && verb !== 'list') this.#peopleAt = this.now;
   }
 
-  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => GivenInput | undefined): void {
     if (planned.gone) return;
     const input = inputOf();
     if (input === undefined) return;
@@ -65,13 +68,15 @@ export class BatchGuarantees extends Check {
     this.#checkCount(planned.rollout, input);
   }
 
-  /** A batch acts on a VM. */
+  /** A batch acts on a VM, or a plan says which batches may. */
   onWrite({ resource, before, after }: Write, call: Call | null): void {
+    if (resource === VirtualMachinePools && before !== undefined) this.#sawInFlight(before as unknown as StoredPool);
     const isVm = resource === VirtualMachines || resource === VirtualMachineInstances;
     if (!isVm || !isByWorker(call) || activityNow() !== 'updateVms') return;
     const written = (after ?? before)!;
     const { name, uid } = resource === VirtualMachines ? written.metadata : (controllerOf(written) ?? written.metadata);
     const own = runNow()!;
+    this.#checkInFlight(own, name);
     for (const [id, held] of this.#held) {
       const isOpen = this.world.temporal.runs.get(id)?.isOpen === true;
       if (id !== own && isOpen && held.get(name)?.uid === uid)
@@ -95,6 +100,20 @@ export class BatchGuarantees extends Check {
     const held = this.#held.get(from.id);
     this.#batchTold(from.args[0] as UpdateBatchInput, outcomes, held);
     for (const { vm } of outcomes) held?.delete(vm);
+  }
+
+  #sawInFlight({ metadata: { uid }, status }: StoredPool): void {
+    for (const n of status?.rollout?.inFlight ?? []) this.#inFlight.set(`${uid} ${n}`, this.now);
+  }
+
+  /** Checks that the status of the pool names the batch that acts, or did until a moment ago. */
+  #checkInFlight(id: string, vm: string): void {
+    const { key, batch } = this.world.temporal.runs.get(id)!.args[0] as UpdateBatchInput;
+    const pool = this.world.server.find(VirtualMachinePools, key);
+    if (pool?.metadata.uid === key.uid) this.#sawInFlight(pool as unknown as StoredPool);
+    const last = this.#inFlight.get(`${key.uid} ${batch.n}`) ?? -Infinity;
+    if (last < this.now - ACT_WITHIN_MS)
+      this.broken('G8', `${vm} is written by batch ${batch.n} of ${key.name}, which is not on record`);
   }
 
   /** Whether the batch has begun with the VM. */
@@ -200,10 +219,11 @@ export class BatchGuarantees extends Check {
   }
 
   /** Checks that VMs which no batch called failed have been down for the deadline. */
-  #checkRegressions({ state }: RolloutPlan, { pool, vms, rollout, now }: PoolPlanInput): void {
+  #checkRegressions({ state }: RolloutPlan, given: GivenInput): void {
+    const { pool, vms, now } = given;
     const { progressDeadlineSeconds } = withDefaults(pool.spec).rollout;
     const at = new Date(now).toISOString();
-    const known = new Set((rollout ?? pool.status?.rollout)?.failures.map((failure) => `${failure.vm} ${failure.at}`));
+    const known = new Set(onRecord(given).input.rollout?.failures.map((failure) => `${failure.vm} ${failure.at}`));
     for (const failure of state.failures) {
       if (failure.at !== at || known.has(`${failure.vm} ${at}`)) continue;
       const vm = vms.find(({ name }) => name === failure.vm);
@@ -214,7 +234,7 @@ export class BatchGuarantees extends Check {
   }
 
   /** Checks that a rollout is stopped after more failures than it may have. */
-  #checkCount(rollout: RolloutPlan, { pool, batches }: PoolPlanInput): void {
+  #checkCount(rollout: RolloutPlan, { pool, batches }: GivenInput): void {
     const { onFailure, maxFailures } = withDefaults(pool.spec).rollout;
     const { halted, completedAt } = rollout.state;
     if (onFailure === 'Continue' || halted !== undefined || completedAt !== undefined) return;

@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
+import { runOf } from '../../../decisions/healing/state.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { PoolStep } from '../../../decisions/owners/steps.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
+import { onRecord, type GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -28,17 +30,18 @@ export class PlanGuarantees extends Check {
   /** By the UIDs of pools: the steps of their last plan, and when it has planned the same in a row. */
   readonly #last = new Map<string, { steps: string; times: number[] }>();
 
-  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => GivenInput | undefined): void {
     if (planned.gone) return;
     this.#checkCircles(planned);
-    const input = inputOf();
+    const given = inputOf();
     // The pool may have changed since the plan was made.
-    if (input === undefined || (input.pool.metadata.generation ?? 0) !== planned.generation) return;
+    if (given === undefined || (given.pool.metadata.generation ?? 0) !== planned.generation) return;
+    const { input } = onRecord(given);
     this.#checkHolds(planned, input);
     this.#checkWaits(planned, input);
     if (++this.#plans % EVERY !== 0) return;
-    this.#checkOrder(input);
-    this.#checkStatus(input);
+    this.#checkOrder(given);
+    this.#checkStatus(given);
   }
 
   /** Checks that no steps are planned again and again without a wait. */
@@ -57,7 +60,7 @@ export class PlanGuarantees extends Check {
     if (update === undefined) return;
     const words = `batch ${update.batch.n} of ${pool.metadata.name} begins`;
     // What a request has ended in this plan holds nothing any more.
-    const known = isResumed(state, now) ? undefined : (rollout ?? pool.status?.rollout);
+    const known = isResumed(state, now) ? undefined : (rollout ?? undefined);
     if (pool.spec.paused === true || state.paused !== undefined || known?.paused !== undefined)
       this.broken('G10', `${words} in a pause`);
     const halted = state.halted ?? (known?.revision === state.revision ? known.halted : undefined);
@@ -84,7 +87,7 @@ export class PlanGuarantees extends Check {
   }
 
   /** Checks that another order of the same objects makes no other plan. */
-  #checkOrder(input: PoolPlanInput): void {
+  #checkOrder(input: GivenInput): void {
     const { plan } = containedPlan(input);
     const { plan: other } = containedPlan({
       ...input,
@@ -103,21 +106,21 @@ export class PlanGuarantees extends Check {
   }
 
   /** Checks that the status which a plan writes leaves nothing to be written at the same moment. */
-  #checkStatus(input: PoolPlanInput): void {
+  #checkStatus(input: GivenInput): void {
     const { plan } = containedPlan(input);
     const { pool, now } = input;
     // Claims of places are written by others, and may change what is told.
     if ((pool.status?.disruptedVMs ?? []).length > 0) return;
     // A plan that is due again at once may have more to tell.
     if (plan.status === null || plan.requeueAt === now || plan.steps.some(({ kind }) => kind === 'update')) return;
-    const { status, rollout, healing } = plan;
+    const { status, healing } = plan;
     const again = containedPlan({
       ...input,
       // Others write the check of a step.
       pool: { ...pool, status: { ...status, ...(pool.status?.check && { check: pool.status.check }) } },
       writes: status.writes ?? 0,
-      rollout: rollout.state,
-      healing: healing.state,
+      told: { rollout: [], healing: [] },
+      healing: runOf(healing.state),
     });
     if (again.plan.status !== null)
       this.broken(

@@ -2,7 +2,7 @@ import { ROLLOUT_REQUEST_ANNOTATION } from '../../../api/labels-and-annotations.
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { membershipRequestOf } from '../../../decisions/membership/membership-request.ts';
 import { digestOf } from '../../../decisions/owners/request.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { Pool } from '../facts.ts';
 import { Check } from '../guarantees/check.ts';
 import type { Write } from '../world/api-server.ts';
@@ -27,7 +27,7 @@ export class RequestGuarantees extends Check {
   /** Requests that plans have refused, in the same way. */
   readonly #refused = new Set<string>();
 
-  onPlan(planned: Seen, inputOf: () => PoolPlanInput | undefined): void {
+  onPlan(planned: Seen, inputOf: () => GivenInput | undefined): void {
     if (planned.gone) return;
     const { key, status, rollout, healing, steps } = planned;
     const answers = [status?.membership, rollout.state, healing.state].flatMap((one) => one?.handledRequests ?? []);

@@ -1,12 +1,14 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
+import { REVISION_LABEL, UID_ANNOTATION } from '../../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../../api/objects.ts';
 import type { HandledRequest } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/template/revision.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { healingRequest, membershipRequest, rolloutRequest } from '../../requests.ts';
-import { aSpec } from '../pools.ts';
+import { aSpec, aTemplate } from '../pools.ts';
 import { begun, play, statusOf } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
@@ -80,3 +82,19 @@ test('a request that is refused as long as a pool is being restored stays refuse
     expect(handled(world)).toMatchObject([{ outcome: 'Refused', vms: [] }]);
     expect(controllerOf(world.vm('old')!)).toBeUndefined();
   }));
+
+test.each([1, 3, Infinity])(
+  'a rollout begins no batch before its status says so, and VMs are made all the same, if %d writes fail',
+  (times) =>
+    play(async (world) => {
+      await begun(world, { replicas: 2 });
+      failStatuses(world, times);
+      await world.people.changePool('web', { replicas: 3, template: aTemplate({ version: 2 }) });
+      await world.wait(5 * MINUTE_MS);
+      const { spec } = world.pool('web')!;
+      const updated = world.vms.filter(
+        ({ metadata }) => metadata.labels?.[REVISION_LABEL] === revisionOf(poolTemplate(spec)),
+      );
+      expect([world.vms.length, updated.length]).toEqual([3, times === Infinity ? 0 : 3]);
+    }),
+);

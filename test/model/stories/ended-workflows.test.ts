@@ -101,6 +101,19 @@ test.each<End>(['cancelled', 'terminated'])(
     }),
 );
 
+test('a batch of a workflow of the pool that was terminated gives way to the next one', () =>
+  play(async (world) => {
+    const template = { bootMs: 15_000 };
+    await begun(world, { replicas: 6, maxUnavailable: 1, template: aTemplate(template) });
+    await world.people.changePool('web', { template: aTemplate({ ...template, version: 2 }) });
+    expect(await world.until(() => (statusOf(world)?.updatedReplicas ?? 0) === 2, 2 * MINUTE_MS)).toBe(true);
+    const { id } = openChild(world, 'updateBatch')!;
+    endWorkflow(world, poolIdOf(refOf('web')), 'terminated');
+    expect(await world.until(() => world.temporal.runs.get(id)?.isOpen === false, 2 * MINUTE_MS)).toBe(true);
+    expect(statusOf(world)!.updatedReplicas).toBeLessThan(6);
+    expect(await world.until(() => statusOf(world)?.rollout?.completedAt !== undefined, 5 * MINUTE_MS)).toBe(true);
+  }));
+
 describe('after the run that has started it,', () => {
   test('a batch that is terminated holds up its rollout for less than a minute', () =>
     play(

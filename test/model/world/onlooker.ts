@@ -1,4 +1,4 @@
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { Look } from '../../../decisions/rollout/checks/check.ts';
 import type { Write } from './api-server.ts';
 import type { Call } from './model-client.ts';
@@ -12,7 +12,7 @@ export interface Onlooker {
   /** A call of a worker was refused, by `World.refuse`. */
   onRefused?: (call: Call) => void;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
-  onPlan?: (planned: Seen, inputOf: () => PoolPlanInput | undefined) => void;
+  onPlan?: (planned: Seen, inputOf: () => GivenInput | undefined) => void;
   /** A worker has looked at the check of a step of this pool, by its UID, and not yet recorded what it saw. */
   onLook?: (pool: string, outcome: Look['outcome']) => void;
   /** A workflow begins. */

@@ -28,7 +28,7 @@ import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
 import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -51,7 +51,7 @@ interface WorkerOptions {
   client: KubeClient;
   burst: number;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
-  onPlan: (planned: Seen, inputOf: () => PoolPlanInput | undefined) => void;
+  onPlan: (planned: Seen, inputOf: () => GivenInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
   /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
   withOperations: boolean;
@@ -59,7 +59,6 @@ interface WorkerOptions {
   prometheus: () => string;
   onLook: (pool: string, outcome: Look['outcome']) => void;
   /** A status of the pool was not written, because the pool does not bear it out. */
-  onUnproven: (pool: string, why: string) => void;
 }
 
 /** Kinds that most worlds have no objects of: to follow them would only shift their random numbers. */
@@ -83,7 +82,7 @@ const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: CLU
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { process, client: plain, burst, withOperations, onPlan, onPlanFailed, onUnproven } = options;
+  const { process, client: plain, burst, withOperations, onPlan, onPlanFailed } = options;
   const { prometheus, onLook } = options;
   const cache = new ClusterCache({
     client: plain,
@@ -129,7 +128,6 @@ export function createWorker(options: WorkerOptions): Worker {
       const planned = await pools.plan(request);
       if ('incomplete' in planned) return planned;
       if (planned.gone) onPlan(planned, () => undefined);
-      else if (planned.written.refused !== undefined) onUnproven(request.name, planned.written.refused);
       return planned;
     },
     ...createReplicaSetActivities({ ...common, ownerIdOf: ownerId, burst }),

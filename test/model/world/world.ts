@@ -52,9 +52,6 @@ export interface WorldOptions {
   vmRolloutStrategy?: VmRolloutStrategy;
 }
 
-/** Within this time, no second status of a pool may lack its proof. */
-const UNPROVEN_MS = 300_000;
-
 /**
  * A whole installation in one process and in virtual time. Everything of drover's is the real code, and so are the
  * simulator's controllers. The API server, Temporal, the connections between them and the users are models.
@@ -67,8 +64,6 @@ export class World {
   readonly people: People;
   readonly kubevirt: KubeVirt;
   readonly onlookers: Onlooker[] = [];
-  /** When a status of each pool was last not borne out. */
-  readonly #unprovenAt = new Map<string, number>();
   readonly trail: string[] = [];
   /** What went wrong, the first fault first. */
   readonly broken: string[] = [];
@@ -247,7 +242,6 @@ export class World {
           for (const onlooker of this.onlookers) onlooker.onPlan?.(planned, inputOf);
         },
         onPlanFailed: (pool) => this.break(`no plan can be made for pool ${pool}`),
-        onUnproven: (pool, why) => this.#unproven(pool, why),
       }),
     );
     this.workers.push(worker);
@@ -255,13 +249,6 @@ export class World {
     this.temporal.workers.add(worker);
     this.temporal.workersChanged();
     return worker;
-  }
-
-  /** A worker that has not seen a request that was overwritten asks for another plan: no more than once. */
-  #unproven(pool: string, why: string): void {
-    const before = this.#unprovenAt.get(pool) ?? -Infinity;
-    this.#unprovenAt.set(pool, this.time.now);
-    if (this.time.now - before < UNPROVEN_MS) this.break(`G36: the status of ${pool} is not written again: ${why}`);
   }
 
   kill(worker: Worker): void {

@@ -25,6 +25,7 @@ test('the Web UI shows the state of a set of VMIs, why starts fail, in words tha
     minVersions: {},
     writes: 0,
     written: {},
+    isRecorded: true,
     clockAheadMs: 0,
     ...plan,
   } as const;

@@ -25,19 +25,19 @@ const reached = (step = 0) => going({ step, stepReachedAt: at(0) });
 interface Said {
   state?: RolloutStatus;
   spec?: Partial<PoolSpec>;
-  /** Whether the pool's workflow knows of it. */
-  isKnown?: boolean;
+  isNew?: boolean;
   deleted?: boolean;
   by?: string;
 }
 
 /** The rollout of a pool on which this text stands as a request. */
-function after(text: string, { state = going(), spec = {}, isKnown = true, deleted = false, by = 'ada' }: Said = {}) {
-  const input = rolloutInput({ vms: [old(1)], state: isKnown ? state : null, spec });
+function after(text: string, { state = going(), spec = {}, isNew = false, deleted = false, by = 'ada' }: Said = {}) {
+  const input = rolloutInput({ vms: [old(1)], state, spec });
   const { metadata } = input.pool;
   const annotations = { [ROLLOUT_REQUEST_ANNOTATION]: text, [ROLLOUT_REQUESTED_BY_ANNOTATION]: by };
   const pool = {
     ...input.pool,
+    status: { replicas: 1, ...input.pool.status, ...(isNew ? {} : { rollout: state }) },
     metadata: { ...metadata, annotations, ...(deleted ? { deletionTimestamp: at(0) } : {}) },
   };
   return withRolloutRequest(new RolloutContext({ ...input, pool }), state);
@@ -163,7 +163,7 @@ test.each<[string, object, Said, RegExp]>([
     /^the rollout has ended: Aborted, by bob; a request with "revision": "\w+" continues it$/,
   ],
   ['to a pool that is deleted', { action: 'pause' }, { deleted: true }, /^the pool is being deleted$/],
-  ['in the manifest of a new pool', { action: 'pause' }, { isKnown: false }, /^the pool is new, /],
+  ['in the manifest of a new pool', { action: 'pause' }, { isNew: true }, /^the pool is new, /],
 ])('a request is refused %s', (_what, request, said, why) => {
   const { handledRequests, ...state } = asked(request, said);
   expect(state).toEqual(said.state ?? going());

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
-import { remainingToStep } from '../../../../decisions/rollout/turns/on-record.ts';
 import {
   recheckMigration,
   recheckVm,
   type Recheck,
   type RecheckInput,
 } from '../../../../decisions/rollout/turns/recheck.ts';
+import { remainingToStep } from '../../../../decisions/rollout/turns/step.ts';
 import type { VmView } from '../../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../../decisions/views/vmi.ts';
 import { aPool, aVmi, BY_USER, SNAPSHOT } from '../../fixtures/fleets.ts';
@@ -46,14 +46,14 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
   );
   return {
     item: held(old(1)),
+    n: 1,
     revision: NEW,
     rollout: NEW,
-    startedAt: NOW,
     toStep: null,
     now: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
-    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling({ inFlight: [1], ...rolled }) } },
     ...fields,
   };
 }
@@ -197,9 +197,9 @@ test('leaves a VM of a newer revision to the batch of that revision', () => {
   });
 });
 
+const ended = <Kind extends string>(kind: Kind) => ({ kind, by: 'drover', at: at(NOW) });
+
 describe('the rollout has changed since the plan', () => {
-  const after = at(NOW + 1);
-  const before = at(NOW - 1);
   test.each<[string, Fields, string | null]>([
     ['the pool goes', { deleted: true }, 'its pool is being deleted'],
     ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
@@ -209,30 +209,17 @@ describe('the rollout has changed since the plan', () => {
       { spec: { rollout: { windows: [{ cron: '0 2 * * *', duration: '1h' }] } } },
       'the next window opens at 2026-01-02T02:00:00.000Z',
     ],
-    ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
+    ['another batch is in flight', { rolled: { inFlight: [2] } }, 'the status of its pool no longer names it'],
+    ['paused', { rolled: { paused: { by: 'anna', at: at(NOW) } } }, 'paused by anna'],
     [
-      'paused, and not resumed by what its status says',
-      { rolled: { paused: { by: 'anna', at: before } } },
-      'the status of its pool does not say that the pause by anna is over',
+      'paused by a signal',
+      { rolled: { paused: { by: 'anna', at: at(NOW), bySignal: true } } },
+      'paused by anna (a signal)',
     ],
-    [
-      'paused by a signal, and resumed before the batch began',
-      { rolled: { paused: { by: 'anna', at: before, bySignal: true } } },
-      null,
-    ],
-    ['aborted', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: after } } }, 'the rollout has ended: Aborted'],
-    [
-      'aborted, and not resumed by what its status says',
-      { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } },
-      'the status of its pool does not say that the rollout continues: it has ended (Aborted)',
-    ],
-    ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
-    ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
-    [
-      'an older one was aborted',
-      { rolled: { revision: OLD, halted: { kind: 'Aborted', by: 'anna', at: after } } },
-      null,
-    ],
+    ['aborted', { rolled: { halted: ended('Aborted') } }, 'the rollout has ended: Aborted'],
+    ['failed', { rolled: { halted: ended('Failed') } }, 'the rollout has ended: Failed'],
+    ['undone', { rolled: { halted: ended('Undoing') } }, 'the rollout is being undone'],
+    ['an older one was aborted', { rolled: { revision: OLD, halted: ended('Aborted') } }, null],
   ])('%s', (_what, fields, why) => {
     if (why === null) expect(take(fields)).toMatchObject(restart);
     else expect(take(fields)).toEqual(later(why));
@@ -246,11 +233,10 @@ describe('the rollout has changed since the plan', () => {
       vm: fresh(1),
       vmi: { revision: NEW },
     };
-    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
-      take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
-    expect(undoing('Undoing', before)).toMatchObject({ need: 'act' });
-    expect(take(back)).toEqual(later('the status of its pool does not say that the rollout is undone'));
-    expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
+    const undoing = (kind: 'Undoing' | 'UndoFailed'): Recheck => take({ ...back, rolled: { halted: ended(kind) } });
+    expect(undoing('Undoing')).toMatchObject({ need: 'act' });
+    expect(take(back)).toEqual(later('the rollout is not being undone'));
+    expect(undoing('UndoFailed')).toEqual(later('the rollout has ended: UndoFailed'));
     expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
   });
 });

@@ -8,26 +8,7 @@ import { failedIn } from '../state/state.ts';
 
 export const STEP_IS_FULL = 'the status of its pool does not say that the step of the rollout is passed';
 
-type Way = Pick<Batch, 'revision' | 'rollout'>;
-
-/**
- * Returns why a batch may not start yet; null if nothing holds it back. Every caller who reaches Temporal may claim
- * that a batch was begun; but only the status of the pool says that a pause or a halt is over, or that the rollout is
- * undone, and workers write it only with a cause in Kubernetes. A workflow writes the status when it begins the batch.
- */
-export function whyNotOnRecord({ status }: Pick<StoredPool, 'status'>, { revision, rollout }: Way): string | null {
-  const { paused, halted, revision: reported } = status?.rollout ?? {};
-  if (paused !== undefined && paused.bySignal !== true)
-    return `the status of its pool does not say that the pause by ${paused.by} is over`;
-  const kind = reported === rollout ? halted?.kind : undefined;
-  if (revision !== rollout)
-    return kind === 'Undoing' ? null : 'the status of its pool does not say that the rollout is undone';
-  return kind === undefined
-    ? null
-    : `the status of its pool does not say that the rollout continues: it has ended (${kind})`;
-}
-
-interface StepInput extends Way {
+interface StepInput extends Pick<Batch, 'revision' | 'rollout'> {
   pool: StoredPool;
   /** VMs that the pool owns. */
   vms: () => readonly VmView[];

@@ -27,6 +27,7 @@ import { isRegular, isSurge } from '../views/vm.ts';
 import type { Decided } from './all-steps.ts';
 import { contendedCondition } from './contention.ts';
 import type { PoolContext } from './context.ts';
+import { storable } from './storable-status.ts';
 
 /** What a plan has found out about the pool. */
 interface Found extends Decided {
@@ -97,7 +98,10 @@ export function poolStatus(context: PoolContext, found: Found): PoolStatus {
   const { length: stopped } = availability.notRunning.names;
   const deadlineSeconds = progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;
   const readiness = poolReadiness({ replicas, deadlineSeconds, stopped }, status, now);
-  return { ...status, conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])] };
+  return storable({
+    ...status,
+    conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])],
+  });
 }
 
 /** A VM that starts again and again is down anew each time: what counts is that nothing comes of it. */

@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
-import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { NODE_LABEL } from '../../../clients/drain/read.ts';
+import { RESTORED } from '../../../decisions/pool/on-record.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/workflow-signals.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
 import { Opened } from '../../clients/dashboard/opened.ts';
 import { follow, nowhere, outcomeOf, start } from '../../clients/drover.ts';
+import { rolloutRequest } from '../../requests.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until, type TestWorker } from '../fleet.ts';
@@ -128,6 +131,25 @@ test('an etcd that is restored under a running worker makes and deletes nothing,
   const told = await toldSince(namespace, metadata.resourceVersion);
   expect(told.filter(([type]) => type !== 'MODIFIED')).toEqual([['ADDED', 'web-5']]);
   expect(await uidsOf(namespace)).toMatchObject(uids);
+});
+
+test('a rollout that was in progress is paused when etcd is restored, which has forgotten that it was aborted', async () => {
+  const { stack, kube } = fleet();
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  const template = { ...haltedTemplate, metadata: { labels: { tier: 'new' } } };
+  const rolloutIn = async () => (await fleet().pool(namespace, 'web'))!.status!.rollout!;
+  const { revision } = await rolloutIn();
+  const changed = await fleet().patchPool(namespace, 'web', { paused: true, template });
+  await until(async () => expect((await rolloutIn()).revision).not.toBe(revision));
+  const putBack = backUpEtcd(stack);
+  const { annotations } = rolloutRequest(changed as unknown as StoredPool, 'abort');
+  await kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations } });
+  await until(async () => expect((await rolloutIn()).halted).toMatchObject({ kind: 'Aborted' }));
+  await putBack();
+  await until(async () => expect((await rolloutIn()).paused).toMatchObject({ by: 'drover', reason: RESTORED }));
+  expect(await rolloutIn()).not.toHaveProperty('halted');
 });
 
 /** The UIDs of the VMs, by name. */

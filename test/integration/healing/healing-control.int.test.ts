@@ -127,7 +127,9 @@ test.each(sample(['Removing', 'Waiting'] as const))(
     await pool.break(1);
     await pool.untilCycle(1, phase === 'Removing' ? { phase } : { phase, nextAt: expect.any(String) as string });
     const before = await pool.healing();
-    const { runId } = await pool.attempt(1).describe();
+    // Its cycle is on record before it begins.
+    let runId = '';
+    await until(async () => void ({ runId } = await pool.attempt(1).describe()));
     await pool.attempt(1).terminate('by a person');
     await until(async () => expect((await pool.attempt(1).describe()).runId).not.toBe(runId));
     await letGo?.();

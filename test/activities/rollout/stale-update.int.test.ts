@@ -9,6 +9,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { UpdateOutcome } from '../../../decisions/owners/batch.ts';
+import { newRolloutState } from '../../../decisions/rollout/state/state.ts';
 import { revisionOf } from '../../../decisions/template/revision.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -41,7 +42,15 @@ async function suspended(): Promise<Scene> {
     VirtualMachines,
     vmFromTemplate(created, created.spec.template, 1),
   );
-  const pool = (await cluster().patchPool(namespace, 'web', { template: templateOf('new') })) as unknown as StoredPool;
+  await cluster().patchPool(namespace, 'web', { template: templateOf('new') });
+  const rollout = { ...newRolloutState(NEW, new Date().toISOString()), inFlight: [1] };
+  const pool = await cluster().kube.patch<StoredPool & KubeObject>(
+    VirtualMachinePools,
+    { namespace, name: 'web' },
+    'merge',
+    { status: { replicas: 1, rollout } },
+    { subresource: 'status' },
+  );
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
   );

@@ -6,7 +6,6 @@ import type { KubeObject } from '../../../api/objects.ts';
 import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { NODE_LABEL } from '../../../clients/drain/read.ts';
 import { RESTORED } from '../../../decisions/pool/on-record.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { watchRun } from '../../../workers/watch/cluster-watch.ts';
 import { childSignals } from '../../../workers/watch/workflow-signals.ts';
 import { pause, poolIdOf } from '../../../workflows/lib/messages.ts';
@@ -144,7 +143,7 @@ test('a rollout that was in progress is paused when etcd is restored, which has 
   const changed = await fleet().patchPool(namespace, 'web', { paused: true, template });
   await until(async () => expect((await rolloutIn()).revision).not.toBe(revision));
   const putBack = backUpEtcd(stack);
-  const { annotations } = rolloutRequest(changed as unknown as StoredPool, 'abort');
+  const { annotations } = rolloutRequest(changed, 'abort', { by: 'admin' });
   await kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations } });
   await until(async () => expect((await rolloutIn()).halted).toMatchObject({ kind: 'Aborted' }));
   await putBack();

@@ -142,7 +142,8 @@ export class PoolRecord implements Onlooker {
     if (((hasLeft && !isGoing(before)) || isDeleted) && vm.pool !== null && !isWorker)
       this.#meddled.set(vm.pool, this.#now);
     if (isDeleted) vm.deletedBy = isWorker ? activityNow() : (call?.process.name ?? 'nobody');
-    vm.pool = owner?.uid ?? null;
+    // Once it is gone, its disks may still be deleted as its pool's.
+    if (after !== undefined) vm.pool = owner?.uid ?? null;
     // From now on it should run, and its downtime counts.
     if (after !== undefined && !runs(before) && runs(after) && vm.downSince !== null) vm.downSince = this.#now;
     const isHealed = isWorker && activityNow() === 'removeUnhealthyVm' && leaves(before, after);

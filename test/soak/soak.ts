@@ -122,7 +122,7 @@ export class Soak {
       if (looks % 30 === 29) say(`not yet: ${left.slice(0, 5).join('; ').slice(0, 600)}`);
       await sleep(LOOK_MS);
     }
-    this.#late.push(...left);
+    if (!signal.aborted) this.#late.push(...left);
   }
 
   /** What was done, and what was found. */

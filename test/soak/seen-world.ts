@@ -20,13 +20,15 @@ import type { Onlooker } from '../model/world/onlooker.ts';
 import type { Run } from '../model/world/temporal/run.ts';
 import type { SeenWrite } from './etcd-journal.ts';
 import { LastingGuarantees } from './lasting.ts';
-import { keyOf, type Activity, type Request } from './requests.ts';
+import { keyOf, type Request } from './requests.ts';
 
 export const NAMESPACE = 'soak';
 /** How many lines before a finding are kept with it. */
 const TRAIL = 60;
 /** Milliseconds after which a node that is schedulable again counts as not drained: an act may be on its way. */
 const DRAINED_MS = 60_000;
+/** For so long a worker may act on what it has read (G1), in milliseconds. */
+const READ_MS = 1_000;
 
 export interface Finding {
   at: number;
@@ -58,7 +60,8 @@ export class SeenWorld implements Watched {
   };
   #trail: string[] = [];
   readonly #journal: string | undefined;
-  readonly #attempts = new Map<string, Context>();
+  /** What each attempt has read, the last of each object. */
+  readonly #reads = new Map<string, Map<string, Request>>();
   readonly #checks: readonly Onlooker[];
 
   /** `journal`: path of a file for all that is said. */
@@ -83,10 +86,10 @@ export class SeenWorld implements Watched {
 
   // What happens.
 
-  /** An attempt reads an object, at this time. */
+  /** An attempt reads an object. */
   read(request: Request): void {
-    this.#goOn(request.at);
-    this.#as(request, (call) => this.#checks.forEach((check) => check.onCall?.(call)));
+    const { attempt } = request.activity!;
+    this.#reads.set(attempt, (this.#reads.get(attempt) ?? new Map<string, Request>()).set(request.key, request));
   }
 
   see(write: SeenWrite, by: Request | undefined): void {
@@ -101,7 +104,7 @@ export class SeenWorld implements Watched {
     if (how !== undefined)
       this.say(`${by?.who ?? 'kubevirt'} ${by?.activity?.type ?? ''} ${how} ${resource.plural}/${name}`);
     const found = this.findings.length;
-    this.#as(by, (call) => this.#checks.forEach((check) => check.onWrite?.({ resource, before, after }, call)));
+    this.#as(by, () => this.#checks.forEach((check) => check.onWrite?.({ resource, before, after }, callOf(by))));
     if (by?.end === 'answered' || by === undefined) return;
     for (const finding of this.findings.slice(found))
       finding.words += ' (the answer was lost: another client may have written it)';
@@ -132,27 +135,21 @@ export class SeenWorld implements Watched {
     for (const { act } of due) act();
   }
 
-  /** Calls `act` as if within the activity that has made the request: the checks ask which one that is. */
-  #as(by: Request | undefined, act: (call: Call) => void): void {
-    const [, namespace, name] = by?.key.split('/') ?? [];
-    const resource = RESOURCES.find((one) => by?.key === keyOf(one, { namespace: namespace!, name: name! })) ?? null;
-    const call = {
-      process: { name: by?.who ?? 'kubevirt' } as Call['process'],
-      verb: by?.verb ?? 'patch',
-      resource,
-      key: { namespace, name: name! },
-    };
-    if (by?.activity == null) act(call);
-    else asyncLocalStorage.run(this.#attempt(by.activity), () => act(call));
-  }
-
-  #attempt({ type, workflowId, attempt }: Activity): Context {
-    const known = this.#attempts.get(attempt);
-    if (known !== undefined) return known;
+  /** Calls `act` as if within the activity that has asked: the checks ask which one that is, and what it has read. */
+  #as(by: Request | undefined, act: () => void): void {
+    if (by?.activity == null) return act();
+    const { type, workflowId, attempt } = by.activity;
     const info = { activityType: type, workflowExecution: { workflowId } };
-    const made = { info } as Context;
-    this.#attempts.set(attempt, made);
-    return made;
+    const { now } = this.time;
+    asyncLocalStorage.run({ info } as Context, () => {
+      for (const read of this.#reads.get(attempt)?.values() ?? []) {
+        // It acts on several VMs at once, and reads for each.
+        this.time.now = Math.min(read.at, by.at - READ_MS);
+        this.#checks.forEach((check) => check.onCall?.(callOf(read)));
+      }
+      this.time.now = now;
+      act();
+    });
   }
 
   // What exists.
@@ -192,6 +189,16 @@ export class SeenWorld implements Watched {
     const all = this.server.all(OWNER_KINDS[kind].members.resource);
     return all.filter((member) => (controllerOf(member)?.uid ?? null) === uid);
   }
+}
+
+function callOf(request: Request | undefined): Call {
+  const [, namespace = '', name = ''] = request?.key.split('/') ?? [];
+  return {
+    process: { name: request?.who ?? 'kubevirt' } as Call['process'],
+    verb: request?.verb ?? 'patch',
+    resource: RESOURCES.find((one) => request?.key === keyOf(one, { namespace, name })) ?? null,
+    key: { namespace, name },
+  };
 }
 
 /** Kinds whose reads the checks ask about. */

@@ -249,6 +249,11 @@ export class PoolRecord implements Onlooker {
     return this.#roleOf(vm) === 'Surge';
   }
 
+  /** Reports the same of a VM that may be gone, by its UID. */
+  wasSurge(uid: string): boolean {
+    return this.#roles.get(uid) === 'Surge';
+  }
+
   #roleOf({ metadata: { uid, labels } }: Stored): MemberRole | null {
     const role = this.#roles.get(uid);
     return role === undefined ? roleOf(labels) : role;

@@ -55,7 +55,9 @@ export class DiskGuarantees extends PoolCheck {
     if (vm.deletedBy === 'removeUnhealthyVm' && hasRun && rules?.preserveStorage !== false)
       this.broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
     const isOffline = pool?.spec.scaleInStrategy?.proactive?.statePreservation === 'Offline';
-    if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool))
+    // The disks of extra VMs go with them.
+    const isKept = isOffline && !this.record.wasSurge(owner!.uid);
+    if (isKept && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool))
       this.broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
   }
 }

@@ -39,7 +39,7 @@ export interface Request extends Pick<Note, 'id' | 'who' | 'at' | 'end'> {
 
 const VERBS: Record<string, Request['verb']> = { GET: 'get', POST: 'create', DELETE: 'delete' };
 const PATH = /^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/?]+)(?:\/([^/?]+))?/;
-/** For so long a request without an end may still be carried out, in milliseconds. */
+/** For so long requests are kept, in milliseconds. */
 const OPEN_MS = 120_000;
 
 export const keyOf = ({ plural, group }: Resource, { namespace, name }: { namespace?: string; name: string }): string =>
@@ -118,7 +118,7 @@ export class Requests {
     const possible = this.#open(key, write.at).filter((one) => one.verb === verbOf(write) && one.at <= write.at);
     const found =
       possible.find(({ version }) => version === write.revision) ??
-      possible.find((one) => one.version === undefined && isOpenAt(one, write.at) && isOfDrover(one, write));
+      possible.findLast((one) => one.version === undefined && isOpenAt(one, write.at) && isOfDrover(one, write));
     if (found !== undefined) this.#drop(found);
     return found;
   }
@@ -127,8 +127,11 @@ export class Requests {
 const verbOf = ({ before, after }: SeenWrite): Request['verb'] =>
   before === undefined ? 'create' : isDeletion(before, after) ? 'delete' : 'patch';
 
-/** Whether it was not answered before: what was lost may have been on its way when its worker gave up. */
-const isOpenAt = ({ end, endAt }: Request, at: number): boolean => end !== 'answered' || at <= endAt! + 1_000;
+/** For so long after its end, or without one its beginning, a request may have been on its way, in milliseconds. */
+const ON_ITS_WAY_MS = { answered: 1_000, lost: 5_000, refused: 0 } as const;
+const NO_END_MS = 30_000;
+const isOpenAt = ({ at: asked, end, endAt }: Request, at: number): boolean =>
+  at <= (end === undefined ? asked + NO_END_MS : endAt! + ON_ITS_WAY_MS[end]);
 
 /** Whether a patch that was not answered may be this one: the field manager of a deletion is not recorded. */
 function isOfDrover({ verb, at, who }: Request, { after }: SeenWrite): boolean {

@@ -23,7 +23,7 @@ import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
 import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { refuseChanged } from './refuse-changed.ts';
+import { refuseChanged, refuseEnded } from './refuse-changed.ts';
 
 interface MigrationsOptions {
   client: KubeClient;
@@ -58,7 +58,7 @@ export class Migrations {
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
-    const create = (claim: Claim) => this.#create(migration, vm, claim);
+    const create = (claim: Claim) => this.#create(migration, { vm, vmi }, claim);
     return doWithClaim(claims, key, { vm, vmi, migration: attempt }, create).catch(async (error: unknown) => {
       const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
@@ -84,10 +84,14 @@ export class Migrations {
     return new NotAdmitted(message, 'NotBegun');
   }
 
-  async #create(migration: VirtualMachineInstanceMigration, vm: VmView, claim: Claim): Promise<ResourceVersions> {
+  async #create(
+    migration: VirtualMachineInstanceMigration,
+    { vm, vmi }: Pick<MigrationTarget, 'vm' | 'vmi'>,
+    claim: Claim,
+  ): Promise<ResourceVersions> {
     const { client } = this.#in;
     const create = async (lastCheck: LastCheck) => {
-      await refuseChanged(client, vm);
+      await Promise.all([refuseChanged(client, vm), refuseEnded(client, vmi)]);
       return client.create(VirtualMachineInstanceMigrations, migration, { lastCheck });
     };
     const made = await whileFresh(create, claim.lastCheck).catch(async (error: unknown) => {

@@ -1,7 +1,8 @@
 import { controllerOf } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { isOptedOut } from '../../decisions/views/annotations/protection.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ActRefused, ignoreNotFound } from '../../kubernetes/errors.ts';
 
@@ -17,4 +18,11 @@ export async function refuseChanged(client: KubeClient, vm: VmView): Promise<voi
   const hasOptedOut = isOptedOut(marks, Date.now()) && !vm.optedOut;
   if (!isSame || hasOptedOut || (deletionTimestamp !== undefined && !vm.deleting))
     throw new ActRefused('Conflict', 'it has just left its pool, or has just opted out');
+}
+
+/** Throws a conflict if the VMI is no longer there: a migration would move the one that has come in its place. */
+export async function refuseEnded(client: KubeClient, { namespace, name, uid }: VmiView): Promise<void> {
+  const now = await ignoreNotFound(client.getMetadata(VirtualMachineInstances, { namespace, name }));
+  if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp !== undefined)
+    throw new ActRefused('Conflict', 'its VMI has just ended');
 }

@@ -45,6 +45,9 @@ beforeAll(async () => {
   // The user who runs this is not the one who releases.
   vi.stubEnv('GIT_CONFIG_GLOBAL', '/dev/null');
   clone = new ReleasedClone();
+  // What others leave there is not looked at.
+  mkdirSync(clone.in('tmp'));
+  vi.stubEnv('TMPDIR', clone.in('tmp'));
   const programs = clone.in('programs');
   mkdirSync(programs);
   symlinkSync(await resolveGoTool('helm', { cache: defaultCache(), onProgress: () => {} }), join(programs, 'helm'));

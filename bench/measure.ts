@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import type { Bench } from './stack.ts';
 
 /** What the benches have in common: how they make many requests, and how they measure processes and histories. */
@@ -102,16 +100,6 @@ export async function eventsOfAll({ temporal: { client } }: Bench): Promise<numb
     events += historyLength;
   }
   return events;
-}
-
-/** A port on which nothing listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** What a worker has asked of the API server, by verb and resource, without watches. `port`: of its metrics. */

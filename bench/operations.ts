@@ -18,8 +18,9 @@ import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { KubeClient, type PatchType } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/objects/vm-owner.ts';
+import { freePort } from '../test/integration/free-port.ts';
 import { operationIdOf } from '../workflows/lib/messages.ts';
-import { CONNECTIONS, cpuOf, each, formatRequests, freePort, median, memoryOf, requestsOf } from './measure.ts';
+import { CONNECTIONS, cpuOf, each, formatRequests, median, memoryOf, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**

@@ -4,8 +4,9 @@ import type { KubeObject, Stored } from '../api/objects.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
+import { freePort } from '../test/integration/free-port.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
-import { CpuUse, eventsOfAll, formatRequests, freePort, median, requestsOf } from './measure.ts';
+import { CpuUse, eventsOfAll, formatRequests, median, requestsOf } from './measure.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**

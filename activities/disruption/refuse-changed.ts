@@ -20,7 +20,7 @@ export async function refuseChanged(client: KubeClient, vm: VmView): Promise<voi
     throw new ActRefused('Conflict', 'it has just left its pool, or has just opted out');
 }
 
-/** Throws a conflict if the VMI is no longer there: a migration would move the one that has come in its place. */
+/** Throws a conflict if the VMI is no longer there: a migration would move the VMI that has come in its place. */
 export async function refuseEnded(client: KubeClient, { namespace, name, uid }: VmiView): Promise<void> {
   const now = await ignoreNotFound(client.getMetadata(VirtualMachineInstances, { namespace, name }));
   if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp !== undefined)

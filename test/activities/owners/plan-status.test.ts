@@ -138,7 +138,7 @@ test('a status of another workflow is the record, and is told', async () => {
   expect(await plan({ turn: 3, writes: status().writes })).not.toHaveProperty('isForeign');
 });
 
-test('an API server that has forgotten writes is no reason to go on with what it may have forgotten to hold', async () => {
+test('what an API server that has forgotten writes may have held is paused', async () => {
   const { world, pool, plan, status } = await given();
   await plan();
   const rollout = { ...status().rollout!, startedAt: '2026-01-01T00:00:00.000Z' };

@@ -22,6 +22,12 @@ export const VirtualMachineReplicaSets = namespaced(GROUP, VERSION, 'VirtualMach
 export const VirtualMachineOperations = namespaced(GROUP, VERSION, 'VirtualMachineOperation');
 export const ClusterVirtualMachineOperations = clusterWide(GROUP, VERSION, 'ClusterVirtualMachineOperation');
 export const VirtualMachineOperationSchedules = namespaced(GROUP, VERSION, 'VirtualMachineOperationSchedule');
+export const VirtualMachineDisruptionBudgets = namespaced(GROUP, VERSION, 'VirtualMachineDisruptionBudget');
+export const ClusterVirtualMachineDisruptionBudgets = clusterWide(
+  GROUP,
+  VERSION,
+  'ClusterVirtualMachineDisruptionBudget',
+);
 /** KubeVirt has a kind of the same name in its own group. */
 export const VirtualMachineInstanceReplicaSets = namespaced(GROUP, VERSION, 'VirtualMachineInstanceReplicaSet');
 export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'VirtualMachine');

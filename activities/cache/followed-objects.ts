@@ -16,10 +16,12 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
+import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { keptClaimView } from '../../decisions/from-object/kept-claim.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from '../../decisions/from-object/revision.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KeptClaim } from '../../decisions/template/kept-disk.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../decisions/views/stored-schedule.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
@@ -33,8 +35,8 @@ import { memberCaches, type MemberCaches } from './objects/member-caches.ts';
 import { MigrationCache } from './objects/migration-cache.ts';
 import type { NamedOperations } from './objects/named-operations.ts';
 import { NodeCache } from './objects/node-cache.ts';
-import { OperationCache } from './objects/operation-cache.ts';
 import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './objects/owner-caches.ts';
+import { budgetCache, operationCache, type ScopedCache } from './objects/scoped-cache.ts';
 import { isOptional } from './optional-kinds.ts';
 
 /** What a worker follows, and whom it tells. */
@@ -60,9 +62,11 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   readonly replicaSets: OwnerCaches['replicaSets'];
   readonly vmiSets: OwnerCaches['vmiSets'];
   /** What users have asked to be done to VMs. */
-  readonly operations: OperationCache;
+  readonly operations: ScopedCache<StoredOperation>;
   /** When they want which of these. */
   readonly schedules: ListWatch<StoredSchedule, StoredSchedule>;
+  /** How many VMs may be disrupted at once, whatever owns them. */
+  readonly budgets: ScopedCache<StoredBudget>;
   readonly vms: MemberCaches['vms'];
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
@@ -124,12 +128,13 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       view: ({ metadata }) => metadata.namespace!,
       onChange: (_key, before, after) => notify({ kind: 'claim', namespace: (after ?? before)! }),
     });
-    this.operations = new OperationCache(common, notify, () => this.namespaces.missing === null);
+    this.operations = operationCache(common, notify, () => this.namespaces.missing === null);
     this.schedules = new ListWatch({
       ...common(VirtualMachineOperationSchedules),
       view: withoutManagedFields,
       onChange: (_key, before, after) => notify({ kind: 'schedule', before, after }),
     });
+    this.budgets = budgetCache(common, notify);
     this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
       onOwnChange: (before, after) => notify({ kind: 'migration', before, after }),
@@ -174,7 +179,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
   }
 
   get #all() {
-    const { operations, schedules, vms, vmis, migrations, revisions, keptClaims, namespaces, nodes } = this;
+    const { operations, schedules, budgets, vms, vmis, migrations, revisions, keptClaims, namespaces, nodes } = this;
     return [
       [KubeVirts, this.strategy.list],
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
@@ -188,6 +193,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       [Nodes, nodes],
       [Leases, this.claims],
       [VirtualMachineOperationSchedules, schedules],
+      ...budgets.lists,
     ] as const;
   }
 

@@ -1,9 +1,11 @@
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   ClusterVirtualMachineOperations,
   KubeVirts,
   Leases,
   Namespaces,
   Nodes,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperations,
@@ -19,6 +21,8 @@ const OFF: ReadonlyMap<Resource, string> = new Map([
   [VirtualMachineOperations, 'operations'],
   [VirtualMachineOperationSchedules, 'schedules of operations'],
   [ClusterVirtualMachineOperations, 'cluster-wide operations'],
+  [VirtualMachineDisruptionBudgets, 'disruption budgets of namespaces'],
+  [ClusterVirtualMachineDisruptionBudgets, 'cluster-wide disruption budgets'],
   [Namespaces, 'cluster-wide operations'],
   [VirtualMachineInstanceMigrations, 'live migrations by drover, and waiting for those of others'],
   [

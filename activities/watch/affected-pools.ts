@@ -33,6 +33,7 @@ export function affectedPools(
     case 'VMI replica set':
     case 'operation':
     case 'schedule':
+    case 'budget':
       return [];
     case 'vm':
       return poolsOfVm(change, cache);

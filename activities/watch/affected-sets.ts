@@ -82,6 +82,7 @@ function setsAmongAll(kind: SetKind, change: ObjectChange, cache: Caches): strin
     case 'pool':
     case 'operation':
     case 'schedule':
+    case 'budget':
     case 'migration':
     case 'disk':
     case 'content':

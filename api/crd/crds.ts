@@ -1,11 +1,14 @@
 import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
+import { ClusterVirtualMachineDisruptionBudget, VirtualMachineDisruptionBudget } from '../budgets/budget.ts';
 import { RELEASE_ANNOTATION } from '../labels-and-annotations.ts';
 import { ClusterVirtualMachineOperation, VirtualMachineOperation } from '../operations/operation.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   ClusterVirtualMachineOperations,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperations,
   VirtualMachineOperationSchedules,
@@ -36,6 +39,18 @@ export const droverCrds = (): CustomResourceDefinition[] => [
     schema: ClusterVirtualMachineOperation,
   }),
   scheduleCrd(),
+  budgetCrd({
+    resource: VirtualMachineDisruptionBudgets,
+    shortNames: ['vmdb', 'vmdbs'],
+    description: 'How many VMs of a namespace drover may disrupt at once, whatever owns them and whatever for.',
+    schema: VirtualMachineDisruptionBudget,
+  }),
+  budgetCrd({
+    resource: ClusterVirtualMachineDisruptionBudgets,
+    shortNames: ['cvmdb', 'cvmdbs'],
+    description: 'How many VMs of several namespaces, or of all, drover may disrupt at once.',
+    schema: ClusterVirtualMachineDisruptionBudget,
+  }),
 ];
 
 /** Has Argo CD, Flux and Helm leave the definitions, and so all pools, when drover is taken out of what they apply. */
@@ -172,6 +187,25 @@ const scheduleCrd = (): CustomResourceDefinition =>
       column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one was completed.'),
       AGE,
     ],
+    subresources: { status: {} },
+    unobserved: { observedGeneration: 0 },
+  });
+
+const BUDGET_COLUMNS: PrinterColumn[] = [
+  countColumn('Allowed', '.status.disruptionsAllowed', 'How many more VMs may go down now.'),
+  countColumn('Expected', '.status.expected', 'VMs that should run.'),
+  countColumn('Available', '.status.available', 'VMs that are available.'),
+  column('Full-Since', '.status.fullSince', 'Since when no more VMs may go down.', 'date'),
+  AGE,
+  { ...column('Claims', '.status.claims[*].vm', 'VMs that may be disrupted.'), priority: 1 },
+  { ...column('Waiting', '.status.waiting[*].reason', 'What waits for room.'), priority: 1 },
+];
+
+const budgetCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition =>
+  defined({
+    ...crd,
+    what: 'budget',
+    columns: BUDGET_COLUMNS,
     subresources: { status: {} },
     unobserved: { observedGeneration: 0 },
   });

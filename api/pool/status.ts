@@ -171,7 +171,7 @@ export const HealingStatus = z.strictObject({
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 
-const SeenVersions = z.strictObject({
+export const SeenVersions = z.strictObject({
   vms: z.string().max(20).exactOptional(),
   vmis: z.string().max(20).exactOptional(),
 });

@@ -1,4 +1,5 @@
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { KeptClaim } from '../../../decisions/template/kept-disk.ts';
 import type { OwnReference } from '../../../decisions/template/references.ts';
 import type { MigrationView } from '../../../decisions/views/migration.ts';
@@ -34,6 +35,7 @@ export type ObjectChange =
   | OwnerChange
   | Change<'operation', StoredOperation>
   | Change<'schedule', StoredSchedule>
+  | Change<'budget', StoredBudget>
   | Change<'vm', VmView>
   | Change<'vmi', VmiView>
   /** A migration by which drover moves a VM off its node. */

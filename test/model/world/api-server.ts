@@ -39,6 +39,8 @@ const WITH_STATUS = new Set([
   'virtualmachineoperations',
   'clustervirtualmachineoperations',
   'virtualmachineoperationschedules',
+  'virtualmachinedisruptionbudgets',
+  'clustervirtualmachinedisruptionbudgets',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

@@ -68,7 +68,7 @@ function stateOf(claim: DisruptedVm, vm: VmView | undefined, vmiOf: VmiOf, areMi
 /**
  * What became of a claim by which a migration was to be created: that moves the same VMI, and may leave it as it is.
  */
-function stateOfMigration(attempt: number, { evacuation }: VmiView): ClaimState {
+export function stateOfMigration(attempt: number, { evacuation }: VmiView): Exclude<ClaimState, 'down'> {
   if (evacuation === null || evacuation.attempt < attempt) return 'unused';
   return evacuation.attempt === attempt && evacuation.state === 'Unfinished' ? 'used' : 'over';
 }

@@ -1,0 +1,72 @@
+import type { BudgetSpec, DisruptionReason } from '../../../api/budgets/budget.ts';
+import { countOf, isZero } from '../../../api/lib/int-or-percent.ts';
+import { whyClosed, windowAt } from '../../lib/maintenance-windows.ts';
+import { ACT_WITHIN_MS } from '../claims.ts';
+import type { StoredBudget } from '../stored-budget.ts';
+import type { Counts } from './counts.ts';
+
+/** Why a VM waits for a budget. */
+export interface Refusal {
+  /** UID of the budget. */
+  budget: string;
+  message: string;
+  /** When a window of the budget opens, in milliseconds since the epoch; absent if it waits for no window. */
+  opensAt?: number;
+}
+
+/** Whether a budget asks for migrations on their own. Otherwise, a VM that migrates is not available. */
+export const countsMigrations = ({ maxMigrating }: BudgetSpec): boolean => maxMigrating !== undefined;
+
+/**
+ * Returns how many VMs must stay available; null if the budget does not say. At least one VM may go down, as in a pool,
+ * unless the budget says 0: a small percentage would otherwise hold up all updates of a small fleet.
+ */
+export function desiredOf({ maxUnavailable, minAvailable }: BudgetSpec, expected: number): number | null {
+  if (minAvailable !== undefined) return countOf(minAvailable, expected, 0, Math.ceil);
+  if (maxUnavailable === undefined) return null;
+  return expected - countOf(maxUnavailable, expected, isZero(maxUnavailable) ? 0 : 1);
+}
+
+/** How many more VMs may go down: the only place that compares a budget's limit with what is down. Null: any. */
+export function allowedBy(spec: BudgetSpec, { expected, available }: Counts): number | null {
+  const desired = desiredOf(spec, expected);
+  return desired === null ? null : available - desired;
+}
+
+/**
+ * Reports whether disruptions for this reason ask the budget: unless it names some, all but the removal of replicas.
+ */
+const holdsFor = ({ reasons }: BudgetSpec, reason: DisruptionReason): boolean =>
+  reasons === undefined ? reason !== 'ScaleIn' : reasons.includes(reason);
+
+/** What a budget says at a time, by its windows: its limits hold, or it allows anything, or nothing may begin. */
+type Hours = { hold: 'limits' } | { hold: 'nothing' } | { hold: 'all'; opensAt: number | null; why: string };
+
+export function hoursAt({ windows = [], outside }: BudgetSpec, now: number): Hours {
+  const state = windowAt(windows, now);
+  if (state.open) return { hold: 'limits' };
+  if (outside === 'Allow') return { hold: 'nothing' };
+  return { hold: 'all', opensAt: state.next, why: whyClosed(state, windows, 'spec.windows') };
+}
+
+/**
+ * Reports whether a disruption for this reason takes a place in the budget: also shortly before its windows open, since
+ * its VM may go down once they are.
+ */
+export const asks = ({ spec }: StoredBudget, reason: DisruptionReason, now: number): boolean =>
+  holdsFor(spec, reason) && [now, now + ACT_WITHIN_MS].some((time) => hoursAt(spec, time).hold !== 'nothing');
+
+/** What many may read does not name what is cluster-wide: not all of them may read that. */
+export const formatBudget = ({ metadata: { namespace, name } }: StoredBudget): string =>
+  namespace === undefined ? 'a cluster-wide disruption budget' : `disruption budget ${namespace}/${name}`;
+
+/** Says why no VM may go down. */
+export function whyFull(budget: StoredBudget, { expected, available }: Counts): string {
+  const { minAvailable, maxUnavailable } = budget.spec;
+  const limit = minAvailable === undefined ? `maxUnavailable is ${maxUnavailable}` : `minAvailable is ${minAvailable}`;
+  return `${formatBudget(budget)} has no room: ${available} of ${expected} ${expected === 1 ? 'VM is' : 'VMs are'} available and not claimed, and ${limit}`;
+}
+
+/** Says why no VM may migrate. */
+export const whyNoMigration = (budget: StoredBudget, { migrating }: Counts): string =>
+  `${formatBudget(budget)} has no room: ${migrating === 1 ? '1 VM migrates' : `${migrating} VMs migrate`}, and maxMigrating is ${budget.spec.maxMigrating}`;

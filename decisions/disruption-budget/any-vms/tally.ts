@@ -1,0 +1,105 @@
+import type { VmiOf } from '../../health/availability.ts';
+import type { VmView } from '../../views/vm.ts';
+import { namespacedName } from '../restart-budget.ts';
+import type { StoredBudget } from '../stored-budget.ts';
+import { countsMigrations } from './allowed.ts';
+import { selects, type LabelsOfNamespace } from './budget-index.ts';
+import { add, countsOf, labelsMadeBy, missingOf, NOT_COUNTED, type Counts, type VmKeeper } from './counts.ts';
+
+/** The VMs that a worker knows, and what keeps them at a number. */
+export interface Fleet {
+  /** VMs of the namespace; of all, if it is undefined. */
+  vms: (namespace: string | undefined) => Iterable<VmView>;
+  /** By `namespace/name`. */
+  vmOf: (key: string) => VmView | undefined;
+  vmiOf: VmiOf;
+  keepers: () => Iterable<VmKeeper>;
+  /** By UID. */
+  keeperOf: (uid: string) => VmKeeper | undefined;
+  membersOf: (keeper: VmKeeper) => readonly VmView[];
+  labelsOf: LabelsOfNamespace;
+}
+
+/**
+ * How the VMs of one budget count, by the spec of one generation. Kept as the fleet changes: a claim costs a look at
+ * the VMs that have changed since the last one, not at all VMs.
+ */
+export class BudgetTally {
+  readonly budget: StoredBudget;
+  readonly #fleet: Fleet;
+  /** By `namespace/name` of the VMs that the budget selects. */
+  readonly #counts = new Map<string, Counts>();
+  /** How many VMs are missing, by the UIDs of their pools and sets. */
+  readonly #missing = new Map<string, number>();
+  readonly #changed = new Set<string>();
+  readonly #changedKeepers = new Set<string>();
+  readonly #total: Counts = { ...NOT_COUNTED };
+
+  constructor(budget: StoredBudget, fleet: Fleet) {
+    this.budget = budget;
+    this.#fleet = fleet;
+    for (const vm of fleet.vms(budget.metadata.namespace)) this.#look(namespacedName(vm), vm);
+    for (const keeper of fleet.keepers()) this.#lookAtKeeper(keeper.metadata.uid, keeper);
+  }
+
+  /** Notes that the VM, its VMI or what it shows of its node has changed. */
+  changed(key: string): void {
+    this.#changed.add(key);
+  }
+
+  /** Notes that this pool or set, or which VMs it has, has changed. */
+  keeperChanged(uid: string): void {
+    this.#changedKeepers.add(uid);
+  }
+
+  /** All VMs together, as they are now. */
+  get total(): Counts {
+    this.#catchUp();
+    return this.#total;
+  }
+
+  /** How many VMs the budget selects. */
+  get matched(): number {
+    this.#catchUp();
+    return this.#counts.size;
+  }
+
+  /** How this VM counts; undefined if the budget does not select it. */
+  of(key: string): Counts | undefined {
+    this.#catchUp();
+    return this.#counts.get(key);
+  }
+
+  #catchUp(): void {
+    for (const key of this.#changed) this.#look(key, this.#fleet.vmOf(key));
+    this.#changed.clear();
+    for (const uid of this.#changedKeepers) this.#lookAtKeeper(uid, this.#fleet.keeperOf(uid));
+    this.#changedKeepers.clear();
+  }
+
+  #look(key: string, vm: VmView | undefined): void {
+    const { vmiOf, labelsOf } = this.#fleet;
+    add(this.#total, this.#counts.get(key) ?? NOT_COUNTED, -1);
+    if (vm === undefined || !selects(this.budget, vm, labelsOf)) {
+      this.#counts.delete(key);
+      return;
+    }
+    const counts = countsOf(vm, vmiOf(vm), countsMigrations(this.budget.spec));
+    this.#counts.set(key, counts);
+    add(this.#total, counts, 1);
+  }
+
+  #lookAtKeeper(uid: string, keeper: VmKeeper | undefined): void {
+    this.#total.expected -= this.#missing.get(uid) ?? 0;
+    this.#missing.delete(uid);
+    if (keeper === undefined || !this.#selectsMadeBy(keeper)) return;
+    const missing = missingOf(keeper, this.#fleet.membersOf(keeper));
+    this.#missing.set(uid, missing);
+    this.#total.expected += missing;
+  }
+
+  #selectsMadeBy(keeper: VmKeeper): boolean {
+    const { namespace } = keeper.metadata;
+    return selects(this.budget, { namespace, ownLabels: labelsMadeBy(keeper) }, this.#fleet.labelsOf);
+  }
+}

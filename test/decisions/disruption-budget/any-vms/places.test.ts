@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BudgetClaim, BudgetSpec } from '../../../../api/budgets/budget.ts';
+import { desiredOf } from '../../../../decisions/disruption-budget/any-vms/allowed.ts';
+import { countsOf } from '../../../../decisions/disruption-budget/any-vms/counts.ts';
+import {
+  grantPlaces,
+  stateOfPlace,
+  type PlaceRequest,
+} from '../../../../decisions/disruption-budget/any-vms/places.ts';
+import type { Evacuation } from '../../../../decisions/views/evacuation.ts';
+import type { VmView } from '../../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../../decisions/views/vmi.ts';
+import { aVmi } from '../../fixtures/fleets.ts';
+import { aDb, budgetOf, FleetOf } from './fixtures.ts';
+
+const AT = '2026-11-23T12:00:00.000Z';
+
+const ask = (vm: VmView, fields: Partial<PlaceRequest> = {}): PlaceRequest => ({
+  vm,
+  vmi: aVmi(vm),
+  by: 'power/one',
+  reason: 'Restart',
+  ...fields,
+});
+
+const claimOf = (vm: VmView, fields: Partial<BudgetClaim> = {}): BudgetClaim => ({
+  vm: vm.name,
+  namespace: vm.namespace,
+  vmUid: vm.uid,
+  vmi: aVmi(vm).uid,
+  by: 'power/other',
+  reason: 'Restart',
+  at: AT,
+  ...fields,
+});
+
+const [one, two, three] = ['db-1', 'db-2', 'db-3'].map((name) => aDb(name)) as [VmView, VmView, VmView];
+
+function messages(spec: Partial<BudgetSpec>, claims: BudgetClaim[], requests: PlaceRequest[], vms = [one, two, three]) {
+  const budget = budgetOf(spec);
+  const { answers } = grantPlaces(budget, new FleetOf(vms).tally(budget), claims, requests, AT);
+  return answers.map((answer) => answer?.message ?? null);
+}
+
+const full = 'disruption budget shop/db has no room: 2 of 3 VMs are available and not claimed, and maxUnavailable is 1';
+
+test('places are granted in the order of the requests, while there is room', () => {
+  expect(messages({ maxUnavailable: 1 }, [], [ask(one), ask(two)])).toEqual([null, full]);
+  expect(messages({ minAvailable: 1 }, [], [ask(one), ask(two), ask(three)])).toEqual([
+    null,
+    null,
+    'disruption budget shop/db has no room: 1 of 3 VMs are available and not claimed, and minAvailable is 1',
+  ]);
+});
+
+test('a VM that is claimed counts as down, and claims of others are not taken over while its VMI runs', () => {
+  expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(two)])).toEqual([full]);
+  expect(messages({ maxUnavailable: 3 }, [claimOf(one)], [ask(one)])).toEqual(['power/other is about to disrupt it']);
+  expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(one, { by: 'power/other' })])).toEqual([null]);
+});
+
+test('a place is no permission once other VMs have failed', () => {
+  const failed = aDb('db-2', { ready: false });
+  const own = ask(one, { by: 'power/other' });
+  expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [own], [one, failed, three])[0]).toContain('1 of 3');
+  expect(messages({ maxUnavailable: 2 }, [claimOf(one)], [own], [one, failed, three])).toEqual([null]);
+});
+
+test('a VM without service waits for no room and no window', () => {
+  const failed = aDb('db-2', { ready: false });
+  const closed = { windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' as const };
+  expect(messages({ maxUnavailable: 0, ...closed }, [], [ask(failed)], [one, failed, three])).toEqual([null]);
+});
+
+test('nothing begins outside of the windows of a budget that denies it, and the refusal says when they open', () => {
+  const budget = budgetOf({ windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' });
+  const grant = (at: string) => grantPlaces(budget, new FleetOf([one]).tally(budget), [], [ask(one)], at).answers[0];
+  const message = 'disruption budget shop/db: the next window opens at 2026-11-24T03:00:00.000Z';
+  expect(grant(AT)).toEqual({ budget: 'budget-db', message, opensAt: Date.parse('2026-11-24T03:00:00Z') });
+  expect(grant('2026-11-23T03:30:00.000Z')).toBe(null);
+});
+
+test('a VM that was asked for counts as the caller has seen it', () => {
+  const failed = aDb('db-2', { ready: false });
+  expect(messages({ maxUnavailable: 1 }, [], [ask(failed), ask(one)], [one, two, three])).toEqual([null, full]);
+  expect(messages({ maxUnavailable: 1 }, [], [ask(two), ask(one)], [one, failed, three])).toEqual([null, full]);
+});
+
+test('migrations have their own limit, if the budget gives one, and else cost a place like any other act', () => {
+  const [a, b] = [ask(one, { migration: 1 }), ask(two, { migration: 1 })];
+  expect(messages({ maxUnavailable: 0, maxMigrating: 1 }, [], [a, b])).toEqual([
+    null,
+    'disruption budget shop/db has no room: 1 VM migrates, and maxMigrating is 1',
+  ]);
+  expect(messages({ maxUnavailable: 1 }, [], [a, ask(two)])).toEqual([null, full]);
+  expect(messages({ maxUnavailable: 1, maxMigrating: 1 }, [claimOf(one, { migration: 1 })], [ask(two)])).toEqual([
+    null,
+  ]);
+});
+
+test('what is cluster-wide is not named to all who may read a status', () => {
+  const budget = budgetOf({ maxUnavailable: 0 });
+  const { namespace: _own, ...metadata } = budget.metadata;
+  const { answers } = grantPlaces({ ...budget, metadata }, new FleetOf([one]).tally(budget), [], [ask(one)], AT);
+  expect(answers[0]!.message).not.toContain('db');
+});
+
+interface Given {
+  state: 'up' | 'down' | 'stopped' | 'extra' | 'standby' | 'migrating';
+  isClaimed: boolean;
+  asks: 'nothing' | 'restart' | 'migration';
+}
+
+const given = fc.record<Given>({
+  state: fc.constantFrom('up', 'down', 'stopped', 'extra', 'standby', 'migrating'),
+  isClaimed: fc.boolean(),
+  asks: fc.constantFrom('nothing', 'restart', 'migration'),
+});
+const amount = fc.oneof(
+  fc.nat(6),
+  fc.nat(100).map((percent) => `${percent}%`),
+);
+const limits = fc
+  .record({ which: fc.constantFrom('maxUnavailable', 'minAvailable'), amount, maxMigrating: fc.option(fc.nat(3)) })
+  .map(({ which, amount: value, maxMigrating }) => ({
+    [which]: value,
+    ...(maxMigrating !== null && { maxMigrating }),
+  }));
+
+const FIELDS: Record<Given['state'], Partial<VmView>> = {
+  up: {},
+  migrating: {},
+  down: { ready: false },
+  stopped: { runStrategy: 'Halted', hasVmi: false, ready: false },
+  extra: { role: 'Surge' },
+  standby: { role: 'Standby' },
+};
+
+test('whatever is granted, no more VMs go down than the budget allows, and no more migrate', () =>
+  fc.assert(
+    fc.property(fc.array(given, { maxLength: 8 }), limits, (all, spec: Partial<BudgetSpec>) => {
+      const fleet = new FleetOf();
+      const migration = { attempt: 1, state: 'Unfinished' } as Evacuation;
+      const vms = all.map(({ state }, n) => aDb(`db-${n}`, FIELDS[state]));
+      vms.forEach((vm, n) => fleet.put(vm, all[n]!.state === 'migrating' ? { evacuation: migration } : undefined));
+      const budget = budgetOf(spec);
+      const active = vms.filter((_, n) => all[n]!.isClaimed).map((vm) => claimOf(vm));
+      const requests = vms.flatMap((vm, n): PlaceRequest[] => {
+        const vmi: VmiView | undefined = fleet.vmiOf(vm);
+        const by = 'power/other';
+        if (all[n]!.asks === 'nothing') return [];
+        return [ask(vm, { vmi, by, ...(all[n]!.asks === 'migration' && { migration: 1 }) })];
+      });
+      const { answers, counts } = grantPlaces(budget, fleet.tally(budget), active, requests, AT);
+      // By another count: which VMs will still serve.
+      const isApart = spec.maxMigrating !== undefined;
+      const granted = requests.filter((_, n) => answers[n] === null);
+      const goes = new Set([
+        ...active.map(({ vm }) => vm),
+        ...granted.filter((request) => !isApart || request.migration === undefined).map(({ vm }) => vm.name),
+      ]);
+      const serving = vms.filter(
+        (vm, n) => ['up', 'extra', ...(isApart ? ['migrating'] : [])].includes(all[n]!.state) && !goes.has(vm.name),
+      ).length;
+      const wanted = all.filter(({ state }) => ['up', 'down', 'migrating'].includes(state)).length;
+      expect(counts).toMatchObject({ expected: wanted, available: serving });
+      const costly = granted.filter(
+        ({ vm, vmi, migration: is }) => countsOf(vm, vmi, isApart).available > 0 && (!isApart || is === undefined),
+      );
+      if (costly.length > 0) expect(serving).toBeGreaterThanOrEqual(desiredOf(budget.spec, wanted)!);
+      const migrates = granted.filter(({ migration: is }) => isApart && is !== undefined);
+      const moving = vms.filter(
+        (vm, n) => all[n]!.state === 'migrating' || migrates.some((request) => request.vm === vm),
+      );
+      if (migrates.some(({ vm }) => all[vms.indexOf(vm)]!.state !== 'migrating'))
+        expect(moving.length).toBeLessThanOrEqual(spec.maxMigrating!);
+    }),
+    { numRuns: 2_000 },
+  ));
+
+function stateOf(vm: VmView | undefined, vmi: Partial<VmiView> | null = {}, fields: Partial<BudgetClaim> = {}) {
+  const fleet = new FleetOf();
+  if (vm !== undefined) fleet.put(vm, vmi);
+  return stateOfPlace(claimOf(one, fields), fleet);
+}
+const migrating = (attempt: number, state: Evacuation['state']) => ({ evacuation: { attempt, state } as Evacuation });
+
+describe('a claim', () => {
+  test('stands while its VM shows nothing of it', () => {
+    expect(stateOf(one)).toBe('unused');
+    expect(stateOf(aDb('db-1', { changingState: true }))).toBe('used');
+    expect(stateOf(one, migrating(1, 'Succeeded'), { migration: 2 })).toBe('unused');
+    expect(stateOf(one, migrating(2, 'Unfinished'), { migration: 2 })).toBe('used');
+  });
+
+  test('ends once its VM counts by itself', () => {
+    expect(stateOf(undefined)).toBe(null);
+    expect(stateOf(aDb('db-1', { deleting: true }))).toBe(null);
+    expect(stateOf(aDb('db-1', { uid: 'another' }))).toBe(null);
+    expect(stateOf(aDb('db-1', { ready: false }), { deleting: true })).toBe(null);
+    expect(stateOf(aDb('db-1', { ready: false, hasVmi: false }), null)).toBe(null);
+    expect(stateOf(aDb('db-1', { runStrategy: 'Halted', hasVmi: false, ready: false }), null)).toBe(null);
+    expect(stateOf(one, { uid: 'next' })).toBe(null);
+    expect(stateOf(one, migrating(2, 'Succeeded'), { migration: 2 })).toBe(null);
+  });
+});

@@ -8,7 +8,8 @@ const HEADER = '<!-- Generated from the schemas in api/ by deploy/generate-refer
 const INTRODUCTION = `# API reference
 
 All fields of drover's kinds, as \`kubectl explain\` has them. The other pages of the documentation say what they are
-for: [pools](../pools.md), [replica sets](../replica-sets.md), [operations and schedules](../operations.md).
+for: [pools](../pools.md), [replica sets](../replica-sets.md), [operations and schedules](../operations.md),
+[disruption budgets](../budgets.md).
 
 A path such as \`spec.rollout.steps[].to\` goes through lists (\`[]\`) and maps (\`{}\`). A field without a default is
 optional, and does nothing if it is left out.

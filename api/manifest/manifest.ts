@@ -4,6 +4,7 @@ import { MAX_DEPTH, tooDeep } from '../lib/depth.ts';
 import { eitherOf, listed } from '../lib/listed.ts';
 import { plainText } from '../lib/plain-text.ts';
 import { VirtualMachinePools } from '../resources.ts';
+import { BUDGET_MANIFESTS } from './budget.ts';
 import type { Finding } from './check.ts';
 import { readDroverPool, readProposedPool } from './drover-pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
@@ -49,6 +50,7 @@ const KINDS: readonly ManifestKind[] = [
   },
   ReplicaSetManifests,
   VmiSetManifests,
+  ...BUDGET_MANIFESTS,
 ];
 
 const NAMES = KINDS.map(({ resource }) => resource.kind);

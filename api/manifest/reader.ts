@@ -1,3 +1,5 @@
+import type * as z from 'zod';
+import type { ClusterVirtualMachineDisruptionBudget, VirtualMachineDisruptionBudget } from '../budgets/budget.ts';
 import type { VirtualMachinePool } from '../pool/pool.ts';
 import type { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import type { Resource } from '../resources.ts';
@@ -5,7 +7,11 @@ import type { Finding } from './check.ts';
 import type { Json } from './kept-by-server.ts';
 
 /** An object that `drover apply` makes. */
-export type Applicable = VirtualMachinePool | VirtualMachineReplicaSet | VirtualMachineInstanceReplicaSet;
+export type Applicable =
+  | VirtualMachinePool
+  | VirtualMachineReplicaSet
+  | VirtualMachineInstanceReplicaSet
+  | z.infer<typeof VirtualMachineDisruptionBudget | typeof ClusterVirtualMachineDisruptionBudget>;
 
 /** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
 export type Reading = { object: Applicable; notes: string[] } | { findings: Finding[] };

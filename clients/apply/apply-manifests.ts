@@ -2,17 +2,17 @@ import { REQUESTED_BY_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { UsageError } from '../cli/failure.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
+import type { Kind } from '../cli/kinds.ts';
 import { type ManifestOptions } from '../cli/options.ts';
-import type { Owner } from '../cli/owner.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
-import { applyOne, dryRunAll, type Accepted, type ApplyOptions as Choices } from './apply.ts';
+import { applyOne, dryRunAll, isOfOwner, type Accepted, type ApplyOptions as Choices } from './apply.ts';
 import { formatChange, formatHalts, formatUnexpected } from './format-change.ts';
 import { readPlan } from './plan.ts';
 import { waitUntilReady } from './wait.ts';
+import { whyNoneMatches } from './why-none-matches.ts';
 
 interface ApplyFlags extends ManifestOptions {
   forceConflicts?: boolean;
@@ -49,11 +49,7 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
 };
 
 /** Applies one object, unless this is a dry run, and prints the outcome. */
-async function applyEach(
-  each: Accepted,
-  choices: Choices,
-  dryRun: DryRun,
-): Promise<{ kind: OwnerKind; owner: Stored<Owner> }> {
+async function applyEach(each: Accepted, choices: Choices, dryRun: DryRun): Promise<{ kind: Kind; owner: Stored }> {
   const isDry = dryRun === 'server';
   // A worker makes a template that returns the newest revision as soon as it is applied.
   const lines = await outlook(each, choices.kube, isDry);
@@ -75,7 +71,9 @@ async function applyEach(
  * Says what the change would do to the members of an existing object, or does that nobody may expect; and that its
  * template's rollout is halted or paused: users would wait for ever for what is not rolled out.
  */
-async function outlook({ kind, before, after }: Accepted, kube: KubeClient, isDry: boolean): Promise<string[]> {
+async function outlook(accepted: Accepted, kube: KubeClient, isDry: boolean): Promise<string[]> {
+  if (!isOfOwner(accepted)) return whyNoneMatches(kube, accepted);
+  const { kind, before, after } = accepted;
   if (before === undefined) return [];
   const change = await (isDry ? formatChange : formatUnexpected)(kube, kind, before, after);
   return [...change, ...formatHalts(kind, after)];

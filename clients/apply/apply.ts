@@ -3,7 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf, unknownKindOf } from '../cli/failure.ts';
-import { Pools, type OwnerKind } from '../cli/kinds.ts';
+import { isOwnerKind, Pools, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import type { Owner } from '../cli/owner.ts';
 import { APPLY_MANAGER, outcomeOf, type Outcome } from '../fields/server-side-apply.ts';
 import { requestedBy } from '../session/requester.ts';
@@ -18,7 +18,7 @@ import {
 
 /** An object that is about to be applied. */
 export interface Planned {
-  kind: OwnerKind;
+  kind: Kind;
   object: KubeObject;
   /** Where it was read, for errors. */
   where: FieldLocations;
@@ -38,12 +38,14 @@ export interface ApplyOptions {
   checksVms: boolean;
 }
 
+type Specified = KubeObject & { spec: object };
+
 interface Applied {
   outcome: Outcome;
   /** Whether the object is being deleted, so that what was applied is lost with it. */
   isGoing: boolean;
   /** The object as the server has it now; in a dry run, as it would be. */
-  after: Stored<Owner>;
+  after: Stored<Specified>;
 }
 
 /** An object that the server accepts; a pool names who asks for it. */
@@ -51,12 +53,21 @@ export interface Accepted extends Planned, Applied {
   /** The requester of a change of VMs; undefined if the VMs stay as they are. */
   requestedBy: string | undefined;
   /** The object as it is. */
-  before: Stored<Owner> | undefined;
+  before: Stored<Specified> | undefined;
   /**
    * Why KubeVirt could not be asked whether it accepts the template; undefined if it does, or did not have to be asked.
    */
   unchecked?: string;
 }
+
+/** The same of a pool or a set. */
+interface AcceptedOwner extends Accepted {
+  kind: OwnerKind;
+  before: Stored<Owner> | undefined;
+  after: Stored<Owner>;
+}
+
+export const isOfOwner = (accepted: Accepted): accepted is AcceptedOwner => isOwnerKind(accepted.kind);
 
 const REPLICAS = '.spec.replicas';
 
@@ -77,14 +88,14 @@ async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accep
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: withRequester(planned.object, requesterAnnotationOf(before, APPLY_MANAGER)) };
   const after = await applyOver(kept, { ...options, dryRun: true });
-  const accepted = {
+  const accepted: Accepted = {
     ...kept,
     ...appliedTo(before, after),
-    before: before as Stored<Owner> | undefined,
+    before,
     requestedBy: undefined,
   };
-  if (!changesVms(before, after)) return accepted;
-  const unchecked = options.checksVms ? await checkTemplate(planned, accepted.after, options.kube) : undefined;
+  if (!isOfOwner(accepted) || !changesVms(before, after)) return accepted;
+  const unchecked = options.checksVms ? await checkTemplate(accepted, options.kube) : undefined;
   const checked = unchecked === undefined ? accepted : { ...accepted, unchecked };
   // Revisions show who asked for them, and sets have none.
   if (planned.kind !== Pools) return checked;
@@ -97,8 +108,7 @@ async function dryRunOne(planned: Planned, options: ApplyOptions): Promise<Accep
  * it.
  */
 async function checkTemplate(
-  { kind, where }: Planned,
-  owner: Stored<Owner>,
+  { kind, where, after: owner }: AcceptedOwner,
   kube: KubeClient,
 ): Promise<string | undefined> {
   const check = await checkMember(kube, kind, owner);
@@ -116,10 +126,13 @@ export async function applyOne(accepted: Accepted, options: ApplyOptions): Promi
   return appliedTo(before, await applyOver(accepted, { ...options, dryRun: false }));
 }
 
-const readBefore = ({ kind, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
+const readBefore = (
+  { kind, object: { metadata } }: Planned,
+  { kube }: ApplyOptions,
+): Promise<Stored<Specified> | undefined> =>
   ignoreNotFound(kube.get(kind.resource, { namespace: metadata.namespace, name: metadata.name }));
 
-async function applyOver(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored> {
+async function applyOver(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored<Specified>> {
   const { where } = planned;
   try {
     return await serverSideApply(planned, options);
@@ -141,16 +154,16 @@ async function applyOver(planned: Planned, options: ApplyOptions & { dryRun: boo
 const refusal = (where: FieldLocations, cause: KubeError): Failure =>
   new Failure(`${where.about(cause.message)}: ${cause.message}`, { cause });
 
-const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
+const appliedTo = (before: Stored | undefined, after: Stored<Specified>): Applied => ({
   outcome: outcomeOf(before, after),
   isGoing: after.metadata.deletionTimestamp !== undefined,
-  after: after as Stored<Owner>,
+  after,
 });
 
 const serverSideApply = (
   { kind: { resource }, object }: Planned,
   { kube, force, dryRun }: ApplyOptions & { dryRun: boolean },
-): Promise<Stored> =>
+): Promise<Stored<Specified>> =>
   kube.patch(resource, object.metadata, 'apply', object, { force, dryRun, fieldManager: APPLY_MANAGER });
 
 /** Returns the conflicting fields, which the API server names only in its message. */

@@ -3,7 +3,7 @@ import type { ManifestOptions } from '../cli/options.ts';
 import { printNote, print, labelOf } from '../cli/print.ts';
 import { specDiff } from '../rollout/diff.ts';
 import type { Session, Work } from '../session/session.ts';
-import { dryRunAll } from './apply.ts';
+import { dryRunAll, isOfOwner } from './apply.ts';
 import { formatChange, formatHalts } from './format-change.ts';
 import { readPlan } from './plan.ts';
 
@@ -28,15 +28,16 @@ async function diff(session: Session, options: DiffFlags): Promise<boolean> {
   const kube = await session.kube();
   const accepted = await dryRunAll(planned, { kube, force: options.forceConflicts === true, checksVms: true });
   let differs = false;
-  for (const { kind, object, before, after } of accepted) {
+  for (const each of accepted) {
+    const { kind, object, before, after } = each;
     const label = labelOf(kind.resource, object.metadata.name);
     const lines = specDiff(label, before, after);
     differs ||= lines.length > 0;
     if (lines.length === 0) printNote(`${label} unchanged`);
     else print(lines);
-    if (before === undefined) continue;
-    for (const line of await formatChange(kube, kind, before, after)) print(line);
-    for (const line of formatHalts(kind, after)) printNote(line);
+    if (!isOfOwner(each) || each.before === undefined) continue;
+    for (const line of await formatChange(kube, each.kind, each.before, each.after)) print(line);
+    for (const line of formatHalts(each.kind, each.after)) printNote(line);
   }
   return differs;
 }

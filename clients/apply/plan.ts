@@ -1,7 +1,7 @@
 import { readManifests, type Manifest, type ManifestFile } from '../../api/manifest/manifest.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { ownerKindOf } from '../cli/kinds.ts';
+import { appliedKindOf } from '../cli/kinds.ts';
 import type { ManifestOptions } from '../cli/options.ts';
 import type { Session } from '../session/session.ts';
 import type { FieldLocations, Planned } from './apply.ts';
@@ -40,7 +40,7 @@ export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan 
     throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
   return {
     planned: manifests.map((manifest) => ({
-      kind: ownerKindOf(manifest.object.kind)!,
+      kind: appliedKindOf(manifest.object.kind),
       object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
       where: locationsIn(manifest),
     })),
@@ -61,11 +61,9 @@ const isElsewhere = (named: string | undefined, given: string | undefined): bool
 function elsewhere(manifest: Manifest, given: string): Failure {
   const { kind, metadata } = manifest.object;
   const { name, namespace } = metadata;
-  const message = `${ownerKindOf(kind)!.noun} ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
+  const message = `${appliedKindOf(kind).noun} ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
   return new Failure(`${locationsIn(manifest).about('metadata.namespace')}: ${message}`);
 }
 
-const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({
-  ...object,
-  metadata: { namespace, ...object.metadata },
-});
+const inNamespace = (object: KubeObject, namespace: string): KubeObject =>
+  appliedKindOf(object.kind!).resource.namespaced ? { ...object, metadata: { namespace, ...object.metadata } } : object;

@@ -1,9 +1,12 @@
-import { conditionOf, type Condition, type Stored } from '../../api/objects.ts';
+import { conditionOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { urgencyOf } from '../../decisions/notices/urgency.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
-import { isPool, type Owner } from '../cli/owner.ts';
+import type { Kind } from '../cli/kinds.ts';
+import { isPool } from '../cli/owner.ts';
 import { rolloutView } from '../pool/view.ts';
 import { haltOf } from './format-change.ts';
+
+/** What is read of any of the kinds that `drover apply` makes. */
+type Applied = KubeObject & { status?: { observedGeneration?: number; conditions?: readonly Condition[] } };
 
 /** How far a pool or a replica set is on the way to what its spec says. */
 export type ReadyState =
@@ -21,23 +24,22 @@ const SAID = new Set(['Stalled', 'Degraded', 'Progressing', 'Paused']);
 const WAITED_FOR = new Set<string | undefined>(['WaitingForApproval', 'ProgressDeadlineExceeded', 'Stuck']);
 
 /** By the conditions that kstatus reads as well. */
-export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState {
+export function readyStateOf(kind: Kind, owner: Stored<Applied>): ReadyState {
   const { metadata, status } = owner;
   if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', message: 'it is being deleted' };
-  const known: { conditions?: readonly Condition[] } | undefined = status;
-  const ready = conditionOf(known, 'Ready');
+  const ready = conditionOf(status, 'Ready');
   if (ready === undefined || (status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return going(owner, { reason: 'Pending', message: 'waiting for a worker to pick it up' });
   if (ready.status === 'True')
     return ready.reason === 'OutdatedPods' ? { state: 'there', but: ready.message ?? '' } : { state: 'there' };
-  const stalled = conditionOf(known, 'Stalled');
+  const stalled = conditionOf(status, 'Stalled');
   if (stalled !== undefined)
     return { state: 'stuck', message: (isPool(kind, owner) ? haltOf(owner) : undefined) ?? textOf(stalled) };
-  if (conditionOf(known, 'Reconciling') !== undefined || WAITED_FOR.has(ready.reason)) return going(owner, ready);
+  if (conditionOf(status, 'Reconciling') !== undefined || WAITED_FOR.has(ready.reason)) return going(owner, ready);
   return { state: 'stuck', message: whyHeld(kind, owner, ready) };
 }
 
-function whyHeld(kind: OwnerKind, owner: Stored<Owner>, ready: Condition): string {
+function whyHeld(kind: Kind, owner: Stored<Applied>, ready: Condition): string {
   if (ready.reason === 'OutdatedVms') return `its updateStrategy leaves VMs to others: ${ready.message}`;
   if (ready.reason !== 'Paused') return textOf(ready);
   const paused = isPool(kind, owner) ? rolloutView(owner).paused : null;
@@ -46,7 +48,7 @@ function whyHeld(kind: OwnerKind, owner: Stored<Owner>, ready: Condition): strin
 }
 
 const going = (
-  owner: Stored<Owner>,
+  owner: Stored<Applied>,
   { reason = '', message = '' }: Pick<Condition, 'reason' | 'message'>,
 ): ReadyState => ({
   state: 'going',

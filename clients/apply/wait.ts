@@ -1,16 +1,15 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
-import type { OwnerKind } from '../cli/kinds.ts';
-import type { Owner } from '../cli/owner.ts';
+import type { Kind } from '../cli/kinds.ts';
 import { printNote, plain, print, shortDuration } from '../cli/print.ts';
 import { followOwners, inTime } from '../cli/watch-until.ts';
 import { readyStateOf, type ReadyState } from './ready-state.ts';
 
-/** Pools or replica sets of one kind and namespace. */
+/** Objects of one kind and namespace. */
 interface Group {
-  kind: OwnerKind;
-  owners: Stored<Owner>[];
+  kind: Kind;
+  owners: Stored[];
 }
 
 /** How often to say how far they are. */
@@ -22,7 +21,7 @@ const PROGRESS_MS = 10_000;
  */
 export async function waitUntilReady(
   kube: KubeClient,
-  applied: readonly { kind: OwnerKind; owner: Stored<Owner> }[],
+  applied: readonly { kind: Kind; owner: Stored }[],
   timeoutMs = 0,
 ): Promise<void> {
   const groups = Map.groupBy(applied, ({ kind, owner }) => `${kind.resource.kind}/${owner.metadata.namespace}`);
@@ -52,7 +51,7 @@ async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, time
   throwAll(now.flatMap((owner) => failureOf(kind, owner, timeoutMs) ?? []));
 }
 
-function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Failure | undefined {
+function failureOf(kind: Kind, owner: Stored, timeoutMs: number): Failure | undefined {
   const readyState = readyStateOf(kind, owner);
   if (readyState.state === 'there') return undefined;
   const title = `${kind.noun} ${owner.metadata.name}`;
@@ -66,17 +65,17 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
 
 /** The last line printed about each object: none is printed twice in a row. */
 class ProgressLog {
-  readonly #kind: OwnerKind;
+  readonly #kind: Kind;
   readonly #phases = new Map<string, string>();
   readonly #messages = new Map<string, string>();
   readonly #printed = new Set<string>();
 
-  constructor(kind: OwnerKind) {
+  constructor(kind: Kind) {
     this.#kind = kind;
   }
 
   /** Reports at once what is new: a phase, an obstacle, or success. */
-  report(owners: readonly Stored<Owner>[]): ReadyState[] {
+  report(owners: readonly Stored[]): ReadyState[] {
     return owners.map((owner) => {
       const { name } = owner.metadata;
       const readyState = readyStateOf(this.#kind, owner);
@@ -91,7 +90,7 @@ class ProgressLog {
   }
 
   /** Reports their progress. */
-  printProgress(owners: readonly Stored<Owner>[]): void {
+  printProgress(owners: readonly Stored[]): void {
     for (const owner of owners) {
       const readyState = readyStateOf(this.#kind, owner);
       if (readyState.state === 'going') this.#say(owner.metadata.name, readyState);

@@ -1,7 +1,9 @@
 import { eitherOf } from '../../api/lib/listed.ts';
 import { OWNER_KINDS, type OwnerKind as AnyOwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   PersistentVolumeClaims,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstances,
   VirtualMachines,
   type Resource,
@@ -70,6 +72,25 @@ const Vmis: Kind = {
 export const Disks: Kind = { resource: PersistentVolumeClaims, aliases: ['disk', 'disks'], noun: 'kept disk' };
 
 export const KINDS: readonly Kind[] = [...OWNERS, Vms, Vmis, Disks];
+
+const BUDGETS: readonly Kind[] = [
+  {
+    resource: VirtualMachineDisruptionBudgets,
+    noun: 'budget',
+    aliases: aliasesOf(VirtualMachineDisruptionBudgets, 'vmdb', 'vmdbs'),
+  },
+  {
+    resource: ClusterVirtualMachineDisruptionBudgets,
+    noun: 'cluster-wide budget',
+    aliases: aliasesOf(ClusterVirtualMachineDisruptionBudgets, 'cvmdb', 'cvmdbs'),
+  },
+];
+
+/** Returns the kind that `drover apply` makes under this name. */
+export const appliedKindOf = (kind: string): Kind =>
+  [...OWNERS, ...BUDGETS].find(({ resource }) => resource.kind === kind)!;
+
+export const isOwnerKind = (kind: Kind): kind is OwnerKind => 'members' in kind;
 
 /** Returns the kind of pools or replica sets that Kubernetes calls so; undefined for other kinds. */
 export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>

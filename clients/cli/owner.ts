@@ -3,13 +3,13 @@ import type { Resource } from '../../api/resources.ts';
 import type { ReplicaSet } from '../../decisions/views/owner.ts';
 import type { Pool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Pools, type OwnerKind } from './kinds.ts';
+import { Pools, type Kind } from './kinds.ts';
 
 /** A pool or a replica set: what their specs and statuses have in common can be read of both. */
 export type Owner = Pool | ReplicaSet;
 
 /** Whether an object of this kind is a pool, with revisions, rollouts and healing. */
-export const isPool = (kind: OwnerKind, _owner: Stored<Owner>): _owner is Stored<Pool> => kind === Pools;
+export const isPool = (kind: Kind, _owner: Stored): _owner is Stored<Pool> => kind === Pools;
 
 /** Reads the named objects, in that order, or all by name. Throws a `KubeError` (404) if a named one is missing. */
 export async function namedOrAll<T extends KubeObject>(

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Stored } from '../../api/objects.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from './failure.ts';
-import type { OwnerKind } from './kinds.ts';
-import type { Owner } from './owner.ts';
+import type { Kind } from './kinds.ts';
 import { printBrokenWatch } from './print.ts';
 
 export interface Watched {
@@ -97,22 +96,22 @@ export async function watchUntil<T extends Stored>(
   }
 }
 
-export interface Followed<O extends Owner> extends Pick<Watched, 'kube' | 'signal'> {
-  kind: OwnerKind;
+export interface Followed<O extends KubeObject> extends Pick<Watched, 'kube' | 'signal'> {
+  kind: Kind;
   /** The objects as last read. One that is deleted, or replaced by another of its name, is a `Failure`. */
   owners: Stored<O>[];
 }
 
 /**
- * Calls `look` with the pools or replica sets as given, and again after each change, until it returns true. All must be
+ * Calls `look` with the objects as given, and again after each change, until it returns true. All must be
  * in one namespace.
  */
-export async function followOwners<O extends Owner>(
+export async function followOwners<O extends KubeObject>(
   { kube, kind, owners, signal }: Followed<O>,
   look: (owners: Stored<O>[]) => boolean,
 ): Promise<void> {
   if (owners.length === 0 || look(owners)) return;
-  const namespace = owners[0]!.metadata.namespace!;
+  const namespace = owners[0]!.metadata.namespace;
   await watchUntil<Stored<O>>({ kube, resource: kind.resource, namespace, signal }, (present) =>
     look(
       owners.map(({ metadata: { uid, name } }) => {

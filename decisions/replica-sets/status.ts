@@ -129,7 +129,7 @@ const paused = ({ spec }: StoredSet): UntimedCondition<'Paused'> =>
     : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 
 /** Formats a selector as the scale subresource and `kubectl -l` have it: `app=web,tier in (a,b),!old`. */
-function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
   const expressions = matchExpressions.map(({ key, operator, values = [] }) => {
     switch (operator) {
       case 'Exists':

@@ -14,6 +14,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Rollout } from '../../api/pool/rollout.ts';
 import {
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceReplicaSets,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
@@ -97,7 +98,12 @@ describe('the API server', () => {
   });
 
   it.each(readdirSync(EXAMPLES).filter((file) => file.endsWith('.yaml')))('accepts examples/%s', async (file) => {
-    const kinds = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
+    const kinds = [
+      VirtualMachinePools,
+      VirtualMachineReplicaSets,
+      VirtualMachineInstanceReplicaSets,
+      VirtualMachineDisruptionBudgets,
+    ];
     for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file)) {
       const resource = kinds.find(({ kind }) => kind === object.kind)!;
       expect(await refusalOf(inNamespace(object, 'example'), resource)).toBe('accepted');
@@ -394,6 +400,6 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
       fileOf('scalars.yaml', text),
     );
     const seen = JSON.parse(output) as VirtualMachinePool;
-    expect(parseManifests(text, 'x')[0]!.object.spec.template).toEqual(seen.spec.template);
+    expect((parseManifests(text, 'x')[0]!.object as VirtualMachinePool).spec.template).toEqual(seen.spec.template);
   });
 });

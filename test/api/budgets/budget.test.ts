@@ -8,9 +8,7 @@ import {
   type BudgetWaiter,
 } from '../../../api/budgets/budget.ts';
 import { BUDGET_REASONS, type BudgetCondition } from '../../../api/budgets/reasons.ts';
-import { aBudget, budgetManifest } from './budgets.ts';
-
-const NIGHT = { cron: '0 22 * * *', duration: '8h', timeZone: 'Europe/Zurich' };
+import { aBudget, budgetManifest, REFUSED, TAKEN } from './budgets.ts';
 
 const faultsOf = (spec: object): string[] =>
   (VirtualMachineDisruptionBudget.safeParse(budgetManifest(spec)).error?.issues ?? []).map(
@@ -18,33 +16,16 @@ const faultsOf = (spec: object): string[] =>
   );
 
 describe('the spec of a budget', () => {
-  test.each([
-    { maxUnavailable: 1 },
-    { maxUnavailable: '0%' },
-    { minAvailable: 2, topology: { key: 'topology.kubernetes.io/zone', maxDomains: 1 } },
-    { maxMigrating: 4 },
-    { maxUnavailable: '10%', maxMigrating: 0, reasons: ['Drain', 'Wish'] },
-    { topology: { key: 'rack', maxDomains: 2 } },
-    { windows: [NIGHT], outside: 'Deny' },
-    { maxUnavailable: 1, windows: [NIGHT], outside: 'Allow' },
-  ])('may be %j', (spec) => {
+  test.each(TAKEN)('may be %j', (spec) => {
     expect(faultsOf(spec)).toEqual([]);
   });
 
   test.each([
-    [{}, 'must have maxUnavailable, minAvailable, maxMigrating or topology, or windows with outside: Deny'],
-    [{ maxUnavailable: 1, minAvailable: 1 }, 'may have either maxUnavailable or minAvailable, not both'],
-    [{ maxUnavailable: 1, windows: [NIGHT] }, 'must have both windows and outside, or neither'],
-    [{ maxUnavailable: 1, outside: 'Allow' }, 'must have both windows and outside, or neither'],
-    [{ windows: [NIGHT], outside: 'Allow' }, 'must have maxUnavailable, minAvailable'],
-    [{ outside: 'Deny', windows: [] }, 'spec.windows: '],
-    [{ maxUnavailable: '101%' }, 'must be a whole number of at least 0, or a percentage from "0%" to "100%"'],
-    [{ maxUnavailable: 1, reasons: [] }, 'spec.reasons: '],
+    ...REFUSED,
     [{ maxUnavailable: 1, reasons: ['Healing'] }, 'spec.reasons.0: '],
-    [{ topology: { key: 'zone', maxDomains: 0 } }, 'spec.topology.maxDomains: '],
     [{ maxUnavailable: 1, selector: undefined }, 'spec.selector: '],
     [{ maxUnavailable: 1, namespaceSelector: {} }, 'spec: '],
-  ])('is not %j', (spec, fault) => {
+  ] as const)('is not %j', (spec, fault) => {
     expect(faultsOf(spec).filter((one) => one.includes(fault))).not.toEqual([]);
   });
 

@@ -560,7 +560,7 @@ describe('kinds', () => {
     [
       'v1',
       'Secret',
-      'kind: drover applies VirtualMachinePools, VirtualMachineReplicaSets and VirtualMachineInstanceReplicaSets, not Secret (v1): use kubectl apply for it',
+      'kind: drover applies VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets, VirtualMachineDisruptionBudgets and ClusterVirtualMachineDisruptionBudgets, not Secret (v1): use kubectl apply for it',
     ],
     [
       'drover.dev/v1',
@@ -584,7 +584,7 @@ describe('kinds', () => {
   it('are required', () => {
     expect(messagesOf('metadata: {name: a}')).toEqual([
       'apiVersion: is missing: drover applies objects of apiVersion drover.dev/v1alpha1',
-      'kind: is missing: drover applies objects of kind VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',
+      'kind: is missing: drover applies objects of kind VirtualMachinePool, VirtualMachineReplicaSet, VirtualMachineInstanceReplicaSet, VirtualMachineDisruptionBudget or ClusterVirtualMachineDisruptionBudget',
     ]);
   });
 });

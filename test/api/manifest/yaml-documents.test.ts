@@ -108,7 +108,7 @@ describe('a text that is not YAML', () => {
     [
       'nothing',
       ' \n',
-      'f.yaml: the file is empty: it should hold a VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',
+      'f.yaml: the file is empty: it should hold a VirtualMachinePool, VirtualMachineReplicaSet, VirtualMachineInstanceReplicaSet, VirtualMachineDisruptionBudget or ClusterVirtualMachineDisruptionBudget',
     ],
     ['only comments', '# a\n---\n# b\n---\n', 'f.yaml: the file holds no object, only comments or separators'],
   ])('holds %s', (_, text, refusal) => {

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readManifests } from '../../../api/manifest/manifest.ts';
 import { readManifestFiles } from '../../../clients/apply/manifests.ts';
 import { planOf } from '../../../clients/apply/plan.ts';
+import { budgetManifest } from '../../api/budgets/budgets.ts';
 import { bareSet } from '../../api/replica-set/replica-sets.ts';
 
 function folder(files: Record<string, string>): string {
@@ -90,14 +91,21 @@ test('an object goes to the namespace that it names, else to that of the command
 
 test('each object is applied as its kind', () => {
   const set = JSON.stringify(bareSet());
+  const budget = { ...budgetManifest({ maxUnavailable: 1 }), kind: 'ClusterVirtualMachineDisruptionBudget' };
+  const text = JSON.stringify({ ...budget, metadata: { name: 'all' } });
   const { planned } = planOf(
     [
       { source: 'pool.yaml', text: poolNamed('web') },
       { source: 'set.yaml', text: set },
+      { source: 'budget.yaml', text },
     ],
     { given: undefined, byDefault: 'mine' },
   );
-  expect(planned.map(({ kind }) => kind.resource.plural)).toEqual(['virtualmachinepools', 'virtualmachinereplicasets']);
+  expect(planned.map(({ kind, object: { metadata } }) => [kind.resource.plural, metadata.namespace])).toEqual([
+    ['virtualmachinepools', 'mine'],
+    ['virtualmachinereplicasets', 'default'],
+    ['clustervirtualmachinedisruptionbudgets', undefined],
+  ]);
 });
 
 test('an object that names another namespace than --namespace is refused', () => {

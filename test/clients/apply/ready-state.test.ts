@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { readyStateOf } from '../../../clients/apply/ready-state.ts';
-import { Pools } from '../../../clients/cli/kinds.ts';
+import { appliedKindOf, Pools } from '../../../clients/cli/kinds.ts';
 import { URGENCY } from '../../../decisions/notices/urgency.ts';
+import { aBudget } from '../../api/budgets/budgets.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
@@ -71,4 +72,15 @@ test('a problem that does not pass by itself ends the wait', () => {
   expect(
     readyStateOf(VmSets, setWith({}, { observedGeneration: 1, conditions: notReady('Paused', 'none') })),
   ).toMatchObject({ state: 'stuck', message: 'it is paused: so it is' });
+});
+
+test('a budget is ready once its worker holds it, and stuck if a user must act', () => {
+  const kind = appliedKindOf('VirtualMachineDisruptionBudget');
+  const seen = (...conditions: Conditions) => readyStateOf(kind, { ...aBudget(), status: { conditions } });
+  expect(seen()).toMatchObject({ state: 'going', phase: 'Pending' });
+  expect(seen(condition('Ready', 'Held'))).toEqual({ state: 'there' });
+  expect(seen(condition('Ready', 'NothingMatches', 'False'), condition('Stalled', 'NothingMatches'))).toEqual({
+    state: 'stuck',
+    message: 'NothingMatches: so it is',
+  });
 });

@@ -4,6 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { addGlobalOptions } from './cli/globals.ts';
 import { examples } from './cli/options.ts';
 import { optionTerm, withPlainErrors } from './cli/run-program.ts';
+import { budgetsCommand } from './commands/budgets.ts';
 import { changeCommand } from './commands/changes.ts';
 import { disksCommand } from './commands/disks.ts';
 import { drainCommand } from './commands/drain.ts';
@@ -47,7 +48,16 @@ const GROUPS = {
     historyCommand,
   ],
   'Members of a pool': [detachCommand, attachCommand, adoptCommand, takeoverCommand, releaseCommand],
-  VMs: [vmCommand, operationsCommand, schedulesCommand, changeCommand, drainCommand, disksCommand, machineTypesCommand],
+  VMs: [
+    vmCommand,
+    operationsCommand,
+    schedulesCommand,
+    changeCommand,
+    budgetsCommand,
+    drainCommand,
+    disksCommand,
+    machineTypesCommand,
+  ],
   'drover itself': [setupCommand, doctorCommand, workerCommand, devCommand, versionCommand],
 };
 

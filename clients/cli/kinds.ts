@@ -73,7 +73,8 @@ export const Disks: Kind = { resource: PersistentVolumeClaims, aliases: ['disk',
 
 export const KINDS: readonly Kind[] = [...OWNERS, Vms, Vmis, Disks];
 
-const BUDGETS: readonly Kind[] = [
+/** Limits of how many VMs drover disrupts at once, of a namespace and cluster-wide. */
+export const BUDGETS: readonly Kind[] = [
   {
     resource: VirtualMachineDisruptionBudgets,
     noun: 'budget',

@@ -8,7 +8,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import { Disks, KINDS, Pools } from '../cli/kinds.ts';
+import { BUDGETS, Disks, KINDS, Pools } from '../cli/kinds.ts';
 import { Session } from '../session/session.ts';
 import type { CommandLine } from './command-line.ts';
 
@@ -30,6 +30,7 @@ const NAMED: Record<string, Resource> = {
 /** What the names are of that an argument with this name takes, whatever its command. */
 const ARGUMENTS: Record<string, readonly Resource[]> = {
   operation: [VirtualMachineOperations, ClusterVirtualMachineOperations],
+  budget: BUDGETS.map(({ resource }) => resource),
 };
 
 /**

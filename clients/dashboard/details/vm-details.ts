@@ -14,9 +14,9 @@ import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
 import { isStopped, vmiMember, vmMember, type Member } from '../../owners/members.ts';
+import { claimIsFor } from '../../view/claim-is-for.ts';
 import { NEXT, whyLost } from '../../view/vm-wait.ts';
 import type { Fact, VmDetails } from '../contract/requests.ts';
-import { claimIsFor } from '../view/claim-is-for.ts';
 import { creationOf } from './history.ts';
 import { readDisks, unfilledDisks } from './vm-disks.ts';
 

@@ -65,6 +65,8 @@ export const CORRECT_DRIFT_ANNOTATION = `${GROUP}/correct-drift`;
 
 /** On an operation: the name of the schedule that has made it. */
 export const SCHEDULE_LABEL = `${GROUP}/schedule`;
+/** On an operation by `drover drain start`: the node that its VMs leave, or a hash of a name that is too long. */
+export const DRAIN_LABEL = `${GROUP}/drain`;
 
 /**
  * On a pool: VMs that exist already become its own, or leave it (`MembershipChange`, in JSON). The pool begins nothing

@@ -7,8 +7,8 @@ const onNode = (verb: string, description: string): Command =>
 const startCommand = (): Command =>
   onNode(
     'start',
-    'cordon a node and have its VMs leave it, VMs of pools with `drain` within their budgets, and follow that until ' +
-      'none is left; other pods stay',
+    'cordon a node and have its VMs leave it, VMs of pools with `drain` and VMs under disruption budgets within these, and follow that ' +
+      'until none is left; other pods stay',
   )
     .option('--shut-down', 'also shut down VMs that can only leave so, and whose pools have no `drain`')
     .option('--no-wait', 'return as soon as all VMs were asked to leave')

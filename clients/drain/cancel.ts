@@ -2,6 +2,7 @@ import { CHANGE_CAUSE_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { Nodes, VirtualMachineInstances } from '../../api/resources.ts';
 import { nodeView, type Node } from '../../decisions/from-object/node.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/from-object/vmi.ts';
+import { operationName } from '../../decisions/operations/ref.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { isDrained, DRAIN_TAINT } from '../../decisions/views/drained-node.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -9,9 +10,12 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunSuffix, printResult, type CommandResult } from '../cli/print.ts';
+import { steer } from '../operations/find-operation.ts';
+import { isOver } from '../operations/print-operations.ts';
 import type { Work } from '../session/session.ts';
+import { drainOperations } from './hand-over.ts';
 import { NODE_LABEL } from './read.ts';
-import { ensureRights, TO_CANCEL } from './rights.ts';
+import { ensureRights, TO_ABORT, TO_CANCEL } from './rights.ts';
 
 /** `drover drain cancel`: as `cancelDrain`, and says what was done. */
 export const cancelNodesDrain: Work<{ dryRun: DryRun }> = async (session, { dryRun }, node: string) =>
@@ -26,9 +30,11 @@ export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun
   const found = await ignoreNotFound(kube.get<Node>(Nodes, { name: node }));
   if (found === undefined) throw new Failure(`there is no node ${node}`);
   const leaving = await leavingNode(kube, node);
+  const operations = (await drainOperations(kube, node)).filter((one) => !isOver(one) && one.spec.aborted !== true);
   await ensureRights(kube, TO_CANCEL, new Set(leaving.map(({ namespace }) => namespace)));
+  await ensureRights(kube, TO_ABORT, new Set(operations.map(({ metadata }) => metadata.namespace!)));
   const isCordoned = found.spec?.unschedulable === true;
-  if (!isCordoned && leaving.length === 0)
+  if (!isCordoned && leaving.length + operations.length === 0)
     return { sentence: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave`, notes: [] };
   // First the node: until then, the drain may ask again.
   if (isCordoned && dryRun !== 'client') await uncordon(kube, node, dryRun);
@@ -37,10 +43,13 @@ export async function cancelDrain(kube: KubeClient, node: string, dryRun: DryRun
     await cancelEvacuation(kube, node, { namespace, name }, dryRun).catch((error: unknown) => {
       kept.push(`${namespace}/${name} is still asked to leave: ${sentenceOf(error)}`);
     });
+  for (const operation of dryRun === 'none' ? operations : [])
+    await steer(kube, operation, { aborted: true }, `the drain of node ${node} was cancelled`);
   const canceled = leaving.length - kept.length;
   const parts = [
     ...(isCordoned ? ['uncordoned'] : []),
     ...(canceled === 0 ? [] : [`${formatVms(canceled)} no longer asked to leave`]),
+    ...operations.map(({ metadata }) => `operation ${operationName(metadata)} aborted`),
   ];
   const tainted = isDrained(nodeView({ ...found, spec: { ...found.spec, unschedulable: false } }), DRAIN_TAINT);
   return {

@@ -9,6 +9,7 @@ import { EXTERNAL } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
+import { pacedState, type Pacing } from './paced-state.ts';
 
 /** How far a VMI is from leaving its node. */
 export interface NodeReportItem {
@@ -24,8 +25,10 @@ export interface NodeReportItem {
   state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'ShutDown' | 'Ends' | 'Blocked';
   /** What happens to it, or what it waits for; completes its name to a sentence, as it does the number of several. */
   message: string;
-  /** Neither an update nor healing would touch it now, so drover does not evict it either. */
+  /** Neither an update nor healing would touch it now, or drover moves it already: it is not evicted. */
   isKept: boolean;
+  /** What drover does to it within disruption budgets, in place of an eviction; null if it is evicted. */
+  act: 'Migrate' | 'Restart' | null;
   /** Of its pool; null without one. */
   maxUnavailable: number | null;
 }
@@ -41,20 +44,18 @@ export interface OnNode {
   isStarting: boolean;
 }
 
-export interface NodeReportInput {
+export interface NodeReportInput extends Pacing {
   onNode: readonly OnNode[];
   /** All VMs of a pool. */
   membersOf: (pool: StoredPool) => readonly VmView[];
   vmiOf: VmiOf;
   /** The eviction strategy of VMIs that have none themselves. */
   clusterStrategy: string;
-  /** Milliseconds since the epoch. */
-  now: number;
 }
 
 /** Returns what each of the VMIs on a node does, or waits for, to leave it. */
 export function nodeReport(input: NodeReportInput): NodeReportItem[] {
-  const { onNode, clusterStrategy } = input;
+  const { onNode } = input;
   const statuses = new Map<string, Map<string, EvacuationStatus>>();
   const statusOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
     const known = statuses.get(pool.metadata.uid);
@@ -69,9 +70,9 @@ export function nodeReport(input: NodeReportInput): NodeReportItem[] {
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
-    const { state, message, isKept = false }: NodeReportState = status ?? withoutStatus(one, clusterStrategy);
+    const { state, message, isKept = false, act = null }: NodeReportState = status ?? withoutStatus(one, input);
     const maxUnavailable = pool === null ? null : maxUnavailableOf(pool);
-    return { namespace, name, owner, state, message, isKept, maxUnavailable };
+    return { namespace, name, owner, state, message, isKept, act, maxUnavailable };
   });
 }
 
@@ -82,15 +83,15 @@ function planOf(pool: StoredPool, { membersOf, vmiOf, now }: NodeReportInput): D
   return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals: [], now });
 }
 
-type NodeReportState = Pick<NodeReportItem, 'state' | 'message'> & { isKept?: boolean };
+type NodeReportState = Pick<NodeReportItem, 'state' | 'message'> & Partial<Pick<NodeReportItem, 'isKept' | 'act'>>;
 
-function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, clusterStrategy: string): NodeReportState {
+function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, input: NodeReportInput): NodeReportState {
   if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
   if (liveVmi(vmi) === undefined)
     return vmi.nodeLost
       ? { state: 'Blocked', message: `is to end: ${whyHeld(vmi)}` }
       : { state: 'Ends', message: 'is ending' };
-  const strategy = vmi.evictionStrategy ?? clusterStrategy;
+  const strategy = vmi.evictionStrategy ?? input.clusterStrategy;
   if (isStarting && strategy === EXTERNAL && pool?.spec.drain !== undefined && !vmi.toleratesCordons)
     return { state: 'NotAsked', message: 'is restarted, once the node is cordoned, if it does not come up' };
   if (isStarting && (strategy === EXTERNAL || strategy === 'LiveMigrate'))
@@ -103,8 +104,12 @@ function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, clusterStrategy: s
   if (strategy === EXTERNAL && pool?.spec.drain !== undefined)
     return { state: 'NotAsked', message: 'will be moved within the budget of its pool when evicted' };
   const byItself = byKubeVirt(vmi, strategy);
-  return (vm === null ? null : kept(vm, vmi, byItself)) ?? byItself;
+  return vm === null ? byItself : (heldBack(vm, vmi, byItself, input) ?? byItself);
 }
+
+/** What keeps a VM from what KubeVirt does by itself at an eviction; null if nothing does. */
+const heldBack = (vm: VmView, vmi: VmiView, byItself: NodeReportState, input: Pacing): NodeReportState | null =>
+  kept(vm, vmi, byItself) ?? pacedState(vm, vmi, byItself.state, input);
 
 /** What drover itself would not disrupt now, it does not have KubeVirt disrupt either. */
 function kept(vm: VmView, vmi: VmiView, { state }: NodeReportState): NodeReportState | null {

@@ -73,7 +73,7 @@ export async function followNode(
 
 export async function nodeViewOf(kube: KubeClient, node: string): Promise<NodeReport> {
   const { isDrained, reason, ...read } = await readNode(kube, node);
-  const items = nodeReport({ ...read, now: Date.now() });
+  const items = nodeReport(read);
   return {
     node,
     isDrained,
@@ -83,10 +83,22 @@ export async function nodeViewOf(kube: KubeClient, node: string): Promise<NodeRe
   };
 }
 
-/** Such as `3 VMs will be shut down: 2 of pool shop/web (maxUnavailable 1), shop/mail`. */
+/**
+ * Such as `3 VMs will be shut down: 2 of pool shop/web (maxUnavailable 1), shop/mail`. VMs that drover restarts within
+ * their budgets are shut down, too.
+ */
 function formatShutDown(items: readonly NodeReportItem[]): string | null {
-  const ended = items.filter(({ state }) => state === 'ShutDown');
-  if (ended.length === 0) return null;
+  const [ended, paced] = [null, 'Restart'].map((act) =>
+    items.filter((item) => item.state === 'ShutDown' && item.act === act),
+  ) as [NodeReportItem[], NodeReportItem[]];
+  const names = paced.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+  const within =
+    paced.length === 0 ? [] : [`${formatVms(paced.length)} will be shut down within disruption budgets: ${names}`];
+  const sentences = [...(ended.length === 0 ? [] : [formatEnded(ended)]), ...within];
+  return sentences.length === 0 ? null : sentences.join('; ');
+}
+
+function formatEnded(ended: readonly NodeReportItem[]): string {
   const groups = Map.groupBy(ended, ({ namespace, name, owner }) => `${namespace}/${owner ?? name}`);
   const parts = [...groups.values()].map((group) => {
     const { namespace, name, owner, maxUnavailable } = group[0]!;

@@ -27,6 +27,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import { NotThere } from '../cli/failure.ts';
+import { readPacing } from './hand-over.ts';
 import type { NodeReportInput, OnNode } from './node-report.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
@@ -40,7 +41,7 @@ interface Namespace {
   /** Migrations that have not ended and are not drover's, by the name of the VMI. */
 }
 
-interface ReadNode extends Omit<NodeReportInput, 'now'> {
+interface ReadNode extends NodeReportInput {
   isDrained: boolean;
   reason: string | null;
 }
@@ -74,6 +75,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<ReadNode
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
     clusterStrategy,
+    ...(await readPacing(kube, node)),
     isDrained: isDrained(nodeView(own), drainTaint),
     reason: own.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null,
   };

@@ -1,4 +1,11 @@
-import { Nodes, Pods, VirtualMachineInstances } from '../../api/resources.ts';
+import {
+  ClusterVirtualMachineDisruptionBudgets,
+  Nodes,
+  Pods,
+  VirtualMachineDisruptionBudgets,
+  VirtualMachineInstances,
+  VirtualMachineOperations,
+} from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
 import { Failure } from '../cli/failure.ts';
@@ -13,8 +20,22 @@ export const TO_DRAIN: NodeRights = {
   inCluster: [
     { verb: 'patch', resource: Nodes },
     { verb: 'list', resource: Pods },
+    // An eviction asks no budget: who does not see them would disrupt more VMs than they allow.
+    { verb: 'list', resource: VirtualMachineDisruptionBudgets },
+    { verb: 'list', resource: ClusterVirtualMachineDisruptionBudgets },
   ],
   inNamespaces: [{ verb: 'create', resource: Pods, subresource: 'eviction' }],
+};
+
+/** For VMs that drover moves within disruption budgets. */
+export const TO_PACE: NodeRights = {
+  inCluster: [],
+  inNamespaces: [{ verb: 'create', resource: VirtualMachineOperations }],
+};
+
+export const TO_ABORT: NodeRights = {
+  inCluster: [],
+  inNamespaces: [{ verb: 'patch', resource: VirtualMachineOperations }],
 };
 
 export const TO_CANCEL: NodeRights = {

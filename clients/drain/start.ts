@@ -3,15 +3,16 @@ import { Nodes } from '../../api/resources.ts';
 import type { Node } from '../../decisions/from-object/node.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
 import { whenInterrupted } from '../cli/interrupted.ts';
 import type { DryRun } from '../cli/parse-values.ts';
 import { dryRunSuffix, printResult, type CommandResult } from '../cli/print.ts';
 import type { Work } from '../session/session.ts';
 import { evictAll, podsOn, type Evicted, type LauncherPod } from './evictions.ts';
+import { handOver } from './hand-over.ts';
 import { followNode, nodeViewOf, printNode, type NodeReport } from './node-status.ts';
 import { recordShutDowns } from './record.ts';
-import { ensureRights, TO_DRAIN } from './rights.ts';
+import { ensureRights, TO_DRAIN, TO_PACE } from './rights.ts';
 
 /** As often as `kubectl drain` asks again for pods that may not go yet. */
 const AGAIN_MS = 5_000;
@@ -29,15 +30,18 @@ interface DrainProgress {
   ends: Map<string, Evicted>;
   /** How many pods of VMs are to be evicted. */
   of: number;
+  /** What drover was given to move within disruption budgets, in a few words each. */
+  handedOver: string[];
 }
 
-const noDrainYet = (): DrainProgress => ({ isCordoned: false, ends: new Map(), of: 0 });
+const noDrainYet = (): DrainProgress => ({ isCordoned: false, ends: new Map(), of: 0, handedOver: [] });
 
 /**
  * Cordons the node and asks the API server once to evict the pod of each VMI on it, as `kubectl drain` does: KubeVirt
- * then marks the VMIs that are to be moved, and drover moves those of its pools. Leaves all other pods alone, and VMs
- * that drover would not disrupt now. Throws `Failure` before anything is written if the user may not do all of it, if
- * VMs would be shut down and `shutDown` does not allow it, or if there is no such node.
+ * then marks the VMIs that are to be moved, and drover moves those of its pools. VMs under disruption budgets are moved
+ * by an operation instead. Leaves all other pods alone, and VMs that drover would not disrupt now. Throws `Failure`
+ * before anything is written if the user may not do all of it, if VMs would be shut down and `shutDown` does not allow
+ * it, or if there is no such node.
  */
 export async function startDrain(
   kube: KubeClient,
@@ -48,15 +52,23 @@ export async function startDrain(
   const { items, shutDown: ended } = await nodeViewOf(kube, node);
   if (ended !== null && !shutDown && dryRun === 'none')
     throw new Failure(`nothing was changed: ${ended}. ${TO_SHUT_DOWN}`);
-  await ensureRights(kube, TO_DRAIN, new Set(items.map(({ namespace }) => namespace)));
+  await ensureRights(kube, TO_DRAIN, namespacesOf(items));
+  await ensureRights(kube, TO_PACE, namespacesOf(items.filter(({ act }) => act !== null)));
+  if (dryRun !== 'client')
+    await handOver(kube, node, items, { reason, dryRun: true }).catch((error: unknown) => {
+      throw new Failure(`nothing was changed: ${sentenceOf(error)}`, { cause: error });
+    });
   progress.isCordoned = dryRun === 'none';
   if (dryRun !== 'client') await cordon(kube, node, { reason, dryRun });
   // No pod comes to a node that is cordoned: now these are all.
   const { launchers, others } = await podsOn(kube, node);
   // The VMs are read after their pods, and again: what keeps one may be new.
   const now = await nodeViewOf(kube, node);
-  const { evicted, kept } = choose(launchers, now, shutDown || dryRun !== 'none');
+  const mayShutDown = shutDown || dryRun !== 'none';
+  const { evicted, kept } = choose(launchers, now, mayShutDown);
   progress.of = evicted.length;
+  if (dryRun === 'none')
+    progress.handedOver = await handOver(kube, node, paced(now, mayShutDown), { reason, dryRun: false });
   if (dryRun !== 'client') await evictAll(kube, evicted, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
   const unrecorded = dryRun === 'none' ? await recordShutDowns(kube, node, shutDowns(progress), reason) : [];
   return {
@@ -75,6 +87,12 @@ export async function startDrain(
   };
 }
 
+const namespacesOf = (items: NodeReport['items']): Set<string> => new Set(items.map(({ namespace }) => namespace));
+
+/** The VMs that drover is to move. */
+const paced = ({ items }: NodeReport, mayShutDown: boolean): NodeReport['items'] =>
+  items.filter(({ act, state }) => act !== null && (state !== 'ShutDown' || mayShutDown));
+
 const TO_SHUT_DOWN =
   '--shut-down allows that; VMs of pools with `drain` are moved within maxUnavailable instead (docs/drain.md)';
 
@@ -85,7 +103,8 @@ function choose(
   mayShutDown: boolean,
 ): { evicted: LauncherPod[]; kept: NodeReport['items'] } {
   const kept = items.filter(({ isKept, state }) => isKept || (state === 'ShutDown' && !mayShutDown));
-  const names = new Set(kept.map(({ namespace, name }) => `${namespace}/${name}`));
+  const stay = [...kept, ...items.filter(({ act }) => act !== null)];
+  const names = new Set(stay.map(({ namespace, name }) => `${namespace}/${name}`));
   return { evicted: launchers.filter(({ namespace, vmi }) => !names.has(`${namespace}/${vmi}`)), kept };
 }
 
@@ -99,16 +118,17 @@ async function cordon(kube: KubeClient, node: string, { reason, dryRun }: StartO
 }
 
 /** `vms`: how many are on the node. */
-function outcomeOf({ ends, of }: DrainProgress, vms: number, dryRun: DryRun): string {
+function outcomeOf({ ends, of, handedOver }: DrainProgress, vms: number, dryRun: DryRun): string {
   if (vms === 0 && of === 0) return 'no VM is on it';
   if (dryRun === 'client' || (dryRun === 'server' && ends.size === 0))
     return `${formatVms(vms)} would be asked to leave`;
-  if (of === 0) return `${formatVms(vms)} on it without a pod to evict`;
+  if (of === 0 && handedOver.length === 0) return `${formatVms(vms)} on it without a pod to evict`;
   const count = (end: Evicted['end']): number => [...ends.values()].filter((one) => one.end === end).length;
   const parts = [
     count('asked') > 0 && `${formatVms(count('asked'))} asked to leave`,
     count('ends') > 0 && `${formatVms(count('ends'))} evicted, which shuts ${count('ends') === 1 ? 'it' : 'them'} down`,
     count('refused') > 0 && `${formatVms(count('refused'))} refused`,
+    ...handedOver,
   ];
   return parts.filter((part) => part !== false).join(', ');
 }
@@ -168,5 +188,6 @@ async function untilEmpty(
       shutDowns(progress).filter((pod) => !before.includes(pod)),
       reason,
     );
+    await handOver(kube, node, paced(view, shutDown), { reason, dryRun: false });
   });
 }

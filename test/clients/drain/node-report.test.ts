@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest';
 import { nodeReport, type NodeReportItem, type OnNode } from '../../../clients/drain/node-report.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aBudget } from '../../api/budgets/budgets.ts';
 import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
+import { anOperation } from '../../decisions/operations/operations.ts';
 
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', nodeDrained: true };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
@@ -19,7 +23,13 @@ interface Member {
   isStarting?: boolean;
 }
 
-function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
+const NOW = 1_000_000;
+
+function report(
+  members: Member[],
+  clusterStrategy = 'None',
+  { budgets = [], operations = [] }: { budgets?: StoredBudget[]; operations?: StoredOperation[] } = {},
+): NodeReportItem[] {
   const onNode = members.map(({ vm = aVm('web-1'), vmi, pool = null, isStarting = false }): OnNode => ({
     vm,
     vmi: aVmi(vm ?? aVm('alone'), { ...(vm === null ? { vmUid: null } : {}), ...vmi }),
@@ -31,7 +41,9 @@ function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
     membersOf: () => onNode.flatMap(({ vm }) => vm ?? []),
     vmiOf: ({ uid }) => onNode.find(({ vmi }) => vmi.vmUid === uid)?.vmi,
     clusterStrategy,
-    now: 1_000_000,
+    budgetsOf: () => budgets,
+    operations,
+    now: NOW,
   });
 }
 
@@ -140,4 +152,104 @@ test.each<[string, Member, string | undefined, NodeReportItem['state'], boolean]
   ['any other VM', {}, 'None', 'ShutDown', false],
 ])('%s: what drover would not disrupt is not evicted either', (_who, member, strategy, expected, isKept) => {
   expect(report([{ ...member, pool: aPool() }], strategy)[0]).toMatchObject({ state: expected, isKept });
+});
+
+const WITHIN = 'within disruption budget shop/db';
+const NIGHT = [{ cron: '0 0 29 2 *', duration: '1m' }];
+const counted = (budget: StoredBudget, expected: number): StoredBudget => ({ ...budget, status: { expected } });
+const LIVE: Member = { vmi: { evictionStrategy: 'LiveMigrate' } };
+
+test.each<[string, Member, StoredBudget, Partial<NodeReportItem>]>([
+  ['migrated', LIVE, aBudget(), { state: 'NotAsked', act: 'Migrate', message: `will be migrated ${WITHIN}` }],
+  [
+    'restarted',
+    {},
+    aBudget(),
+    { state: 'ShutDown', act: 'Restart', message: `will be shut down, and started elsewhere, ${WITHIN}` },
+  ],
+  [
+    'never moved',
+    LIVE,
+    counted(aBudget({ minAvailable: 3 }), 3),
+    { state: 'Blocked', isKept: true, act: null, message: 'stays: disruption budget shop/db never has room' },
+  ],
+  ['never migrated', LIVE, aBudget({ maxMigrating: 0 }), { state: 'Blocked', isKept: true, act: null }],
+  ['migrated beside a limit', LIVE, counted(aBudget({ minAvailable: 3, maxMigrating: 1 }), 3), { act: 'Migrate' }],
+  ['moved once closed windows open', LIVE, aBudget({ windows: NIGHT, outside: 'Deny' }), { act: 'Migrate' }],
+  [
+    'evicted outside of windows',
+    LIVE,
+    aBudget({ maxUnavailable: 1, windows: NIGHT, outside: 'Allow' }),
+    { state: 'KubeVirt', act: null },
+  ],
+  [
+    'evicted beside reasons',
+    LIVE,
+    aBudget({ maxUnavailable: 0, reasons: ['Rollout'] }),
+    { state: 'KubeVirt', act: null },
+  ],
+  [
+    'evicted while it is down',
+    { vm: aVm('web-1', { ready: false }), vmi: { ...LIVE.vmi, ready: false } },
+    aBudget(),
+    { state: 'KubeVirt', act: null },
+  ],
+  [
+    'left to a migration that has begun',
+    { vmi: { ...LIVE.vmi, migration: { name: 'mine', phase: 'Pending', createdAt: 0 } } },
+    aBudget(),
+    { state: 'KubeVirt', act: null },
+  ],
+  [
+    'left alone by its owner',
+    { ...LIVE, vm: aVm('web-1', { optedOut: true }) },
+    aBudget(),
+    { state: 'Blocked', act: null },
+  ],
+])('a VM under a disruption budget is %s', (_what, member, budget, expected) => {
+  expect(report([member], 'None', { budgets: [budget] })[0]).toMatchObject(expected);
+});
+
+const MADE = new Date(NOW - 60_000).toISOString();
+const operationWith = (status: StoredOperation['status'], creationTimestamp = MADE) =>
+  anOperation({ action: 'Migrate', vms: { names: ['web-1'] } }, { creationTimestamp }, status);
+const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+const failures = [{ vm: 'web-1', message: 'no node fits' }];
+
+test.each<[string, StoredOperation, Partial<NodeReportItem>]>([
+  ['has not begun', operationWith({}), { state: 'Waiting', message: 'waits: operation shop/nightly has its turn' }],
+  [
+    'waits for the budget',
+    operationWith({ waits: [{ message: 'budget shop/db has no room', vms: 1, names: ['web-1'] }] }),
+    { state: 'Waiting', message: 'waits: budget shop/db has no room' },
+  ],
+  [
+    'must be left',
+    operationWith({ waits: [{ message: 'it can not', vms: 1, names: ['web-1'], excluded: true }] }),
+    { state: 'Blocked', message: 'stays: it can not' },
+  ],
+  ['is in progress', operationWith({ inProgress: ['web-1'] }), { state: 'Evacuating', message: 'is being migrated' }],
+  [
+    'has just failed',
+    operationWith({ failures }),
+    { state: 'Waiting', message: 'waits to be tried again: operation shop/nightly: no node fits' },
+  ],
+  [
+    'has failed a while ago',
+    operationWith({ failures }, ago(300_000)),
+    { state: 'NotAsked', act: 'Migrate', isKept: false },
+  ],
+  ['has ended a while ago', operationWith({ completionTime: ago(300_000) }), { act: 'Migrate', isKept: false }],
+  ['has just ended', operationWith({ completionTime: ago(1_000) }), { state: 'Waiting' }],
+])('a VM whose operation %s is not evicted, and not given to another one', (_what, operation, expected) => {
+  const [item] = report([LIVE], 'None', { budgets: [aBudget()], operations: [operation] });
+  expect(item).toMatchObject({ isKept: true, act: null, ...expected });
+});
+
+test('the operation of another VM, or of another namespace, is none of a VM', () => {
+  const others = [
+    anOperation({ action: 'Migrate', vms: { names: ['web-2'] } }),
+    anOperation({ action: 'Migrate', vms: { names: ['web-1'] } }, { namespace: 'lab' }),
+  ];
+  expect(report([LIVE], 'None', { budgets: [aBudget()], operations: others })[0]).toMatchObject({ act: 'Migrate' });
 });

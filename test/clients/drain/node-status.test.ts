@@ -10,6 +10,7 @@ const item = (name: string, state: NodeReportItem['state'], message: string): No
   state,
   message,
   isKept: false,
+  act: null,
   maxUnavailable: null,
 });
 const linesOf = (...items: NodeReportItem[]): string[] =>

@@ -6,22 +6,35 @@ import {
   KubeVirts,
   Nodes,
   Pods,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstances,
+  VirtualMachineOperations,
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
+import { cancelDrain } from '../../../clients/drain/cancel.ts';
 import { startDrain } from '../../../clients/drain/start.ts';
+import type { WriteOptions } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 import { StillClient } from '../../activities/forged/still-client.ts';
+import { budgetManifest } from '../../api/budgets/budgets.ts';
 import { aTemplate } from '../../model/pools.ts';
 import { ApiServer } from '../../model/world/api-server.ts';
 
 const NODE = 'worker-7';
 
+let made = 0;
+const named = (object: KubeObject): KubeObject => {
+  const { generateName = '' } = object.metadata as { generateName?: string };
+  return { ...object, metadata: { ...object.metadata, name: object.metadata.name ?? `${generateName}${++made}` } };
+};
+
 /** Answers each question for a right with yes. */
 class Client extends StillClient {
-  override async create(resource: Resource, object: KubeObject): Promise<Stored> {
-    if (resource.plural === CoreEvents.plural) return super.create(resource, object);
+  override async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<Stored> {
+    if ([CoreEvents.plural, VirtualMachineOperations.plural].includes(resource.plural))
+      return super.create(resource, named(object), options);
     return { ...object, status: { allowed: true, userInfo: { username: 'ann' } } } as unknown as Stored;
   }
 }
@@ -118,4 +131,82 @@ test('a VM whose owner opts out while the node is being cordoned is not evicted'
   };
   await start(client, { shutDown: true });
   expect(evictions(client)).toEqual(['web-1', 'web-2']);
+});
+
+/** The same node, with a budget over all VMs of the namespace; what drover was asked to do, besides evictions. */
+function aNodeWithBudget(spec: object = { selector: {}, maxUnavailable: 1 }) {
+  const { server, client } = aNode();
+  const conditions = [{ type: 'Ready', status: 'True' }];
+  for (const { metadata } of server.all(VirtualMachineInstances))
+    server.write(VirtualMachineInstances, metadata, (vmi) => ({
+      ...vmi,
+      status: { phase: 'Running', nodeName: NODE, conditions },
+    }));
+  server.create(VirtualMachineDisruptionBudgets, budgetManifest(spec));
+  const operations = () =>
+    server
+      .all(VirtualMachineOperations)
+      .map(({ metadata, spec: asked }) => ({ labels: metadata.labels, ...(asked as { action: string; vms: object }) }));
+  return { server, client, operations };
+}
+
+test('VMs under a disruption budget are not evicted, but moved by one operation that the budget holds', async () => {
+  const { client, operations } = aNodeWithBudget();
+  await expect(start(client)).rejects.toThrow(
+    '3 VMs will be shut down within disruption budgets: shop/web-1, shop/web-2, shop/mail. --shut-down allows that',
+  );
+  expect(operations()).toEqual([]);
+  const { sentence } = await start(client, { shutDown: true, reason: 'new memory' });
+  expect(sentence).toMatch(/^node worker-7 cordoned, and 3 VMs to be restarted by operation shop\/restart-\d+$/);
+  expect(evictions(client)).toEqual([]);
+  expect(operations()).toEqual([
+    expect.objectContaining({
+      action: 'Restart',
+      vms: { names: ['mail', 'web-1', 'web-2'] },
+      labels: { 'drover.dev/drain': NODE },
+      reason: 'drain of node worker-7: new memory',
+      requestedBy: 'ann',
+    }),
+  ]);
+  // Asked for again, the drain is the same one.
+  await start(client, { shutDown: true });
+  expect(operations()).toHaveLength(1);
+  expect(evictions(client)).toEqual([]);
+});
+
+test('VMs that no budget selects are evicted beside those that drover moves', async () => {
+  const { client, server, operations } = aNodeWithBudget({
+    selector: { matchLabels: { app: 'mail' } },
+    maxUnavailable: 1,
+  });
+  server.write(VirtualMachines, { namespace: 'shop', name: 'mail' }, (vm) => ({
+    ...vm,
+    metadata: { ...vm.metadata, labels: { app: 'mail' } },
+  }));
+  await start(client, { shutDown: true });
+  expect(operations()).toMatchObject([{ vms: { names: ['mail'] } }]);
+  expect(evictions(client)).toEqual(['web-1', 'web-2']);
+});
+
+test('a drain that the API server would not let drover carry out changes nothing', async () => {
+  const { client } = aNodeWithBudget();
+  const create = client.create.bind(client);
+  client.create = async (resource, object, options) => {
+    if (resource === VirtualMachineOperations) throw new KubeError(403, 'Forbidden', 'ann may not restart these VMs');
+    return create(resource, object, options);
+  };
+  await expect(start(client, { shutDown: true })).rejects.toThrow('nothing was changed: ann may not restart these VMs');
+  expect(client.writes).toEqual([]);
+});
+
+test('a drain that is cancelled aborts the operation that moves its VMs', async () => {
+  const { client, operations } = aNodeWithBudget();
+  await start(client, { shutDown: true });
+  expect((await cancelDrain(client.asClient, NODE, 'client')).sentence).toMatch(/aborted \(dry run\)$/);
+  expect(operations()).not.toMatchObject([{ aborted: true }]);
+  expect((await cancelDrain(client.asClient, NODE, 'none')).sentence).toMatch(
+    /^node worker-7 uncordoned, and operation shop\/restart-\d+ aborted$/,
+  );
+  expect(operations()).toMatchObject([{ aborted: true }]);
+  expect((await cancelDrain(client.asClient, NODE, 'none')).sentence).toContain('unchanged');
 });

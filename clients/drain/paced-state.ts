@@ -1,0 +1,96 @@
+import { listed } from '../../api/lib/listed.ts';
+import { conditionOf } from '../../api/objects.ts';
+import { asks, desiredOf, formatBudget } from '../../decisions/disruption-budget/any-vms/allowed.ts';
+import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
+import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import { operationName } from '../../decisions/operations/ref.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+
+/** What drover has to know to move VMs off a node within disruption budgets. */
+export interface Pacing {
+  /** The budgets that select the VM. */
+  budgetsOf: (vm: VmView) => readonly StoredBudget[];
+  /** The operations by which VMs leave the node, the newest first. */
+  operations: readonly StoredOperation[];
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+type Act = 'Migrate' | 'Restart';
+
+/** The fields of a report that are about a VM under budgets. */
+interface PacedState {
+  state: 'NotAsked' | 'ShutDown' | 'Evacuating' | 'Waiting' | 'Blocked';
+  message: string;
+  isKept?: boolean;
+  act?: Act;
+}
+
+/** How long after an operation that has failed on a VM another one is made for it, in milliseconds. */
+const AGAIN_MS = 300_000;
+
+/**
+ * Returns what happens to a VM that disruption budgets select: an eviction asks no budget, so drover moves the VM by an
+ * operation. Null for a VM that is evicted.
+ */
+export function pacedState(
+  vm: VmView,
+  vmi: VmiView,
+  state: string,
+  { budgetsOf, operations, now }: Pacing,
+): PacedState | null {
+  if (state !== 'KubeVirt' && state !== 'ShutDown') return null;
+  const operation = operations.find(
+    ({ metadata, spec }) => metadata.namespace === vm.namespace && spec.vms.names?.includes(vm.name) === true,
+  );
+  const begun = operation === undefined ? null : stateIn(operation, vm.name, now);
+  if (begun !== null) return begun;
+  // KubeVirt moves it already, or nothing is lost with it.
+  if (vmi.migration !== null || vmi.evacuationNode === vmi.node || isFree(vm, vmi)) return null;
+  const budgets = budgetsOf(vm).filter((budget) => asks(budget, 'Drain', now));
+  if (budgets.length === 0) return null;
+  const act: Act = state === 'KubeVirt' ? 'Migrate' : 'Restart';
+  const names = listed(budgets.map(formatBudget));
+  const never = budgets.find((budget) => neverLets(budget, act));
+  if (never !== undefined) return kept('Blocked', `stays: ${formatBudget(never)} never has room`);
+  return act === 'Migrate'
+    ? { state: 'NotAsked', message: `will be migrated within ${names}`, act }
+    : { state: 'ShutDown', message: `will be shut down, and started elsewhere, within ${names}`, act };
+}
+
+/** Whether no VM may go down, or migrate, even if all that should run are available. */
+function neverLets({ spec, status }: StoredBudget, act: Act): boolean {
+  if (act === 'Migrate' && spec.maxMigrating !== undefined) return spec.maxMigrating === 0;
+  const expected = status?.expected ?? 0;
+  const desired = desiredOf(spec, expected);
+  return expected > 0 && desired !== null && desired >= expected;
+}
+
+/** How far the operation is with the VM; null if it does no more to it, and another one may be made. */
+function stateIn(operation: StoredOperation, vm: string, now: number): PacedState | null {
+  const { metadata, spec, status = {} } = operation;
+  const { inProgress = [], waits = [] } = status;
+  const wait = waits.find(({ names }) => names?.includes(vm)) ?? waits.find(({ vms }) => vms === undefined);
+  const waitsFor = wait?.message ?? `operation ${operationName(metadata)} has its turn`;
+  const end = endIn(operation, vm);
+  if (end !== null) return end.at + AGAIN_MS > now ? kept('Waiting', `waits to be tried again: ${end.message}`) : null;
+  if (inProgress.includes(vm))
+    return kept('Evacuating', `is being ${spec.action === 'Migrate' ? 'migrated' : 'restarted'}`);
+  return wait?.excluded === true ? kept('Blocked', `stays: ${waitsFor}`) : kept('Waiting', `waits: ${waitsFor}`);
+}
+
+const kept = (state: PacedState['state'], message: string): PacedState => ({ state, message, isKept: true });
+
+/** How the operation, or its part for the VM, has ended; null if it continues. */
+function endIn({ metadata, status = {} }: StoredOperation, vm: string): { message: string; at: number } | null {
+  const { failures = [], completionTime } = status;
+  const failure = failures.find((one) => one.vm === vm)?.message;
+  if (failure === undefined && completionTime === undefined) return null;
+  const message = failure ?? conditionOf(status, 'Progressing')?.message ?? 'it has ended';
+  return {
+    message: `operation ${operationName(metadata)}: ${message}`,
+    at: Date.parse(completionTime ?? metadata.creationTimestamp),
+  };
+}

@@ -15,7 +15,7 @@ const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {
     lost: lost ? AbortSignal.abort() : new AbortController().signal,
     missing: [],
     ...Object.fromEntries(
-      ['pools', 'vms', 'replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, none]),
+      ['pools', 'vms', 'replicaSets', 'vmiSets', 'operations', 'schedules', 'budgets'].map((kind) => [kind, none]),
     ),
   } as unknown as ClusterCache;
 };

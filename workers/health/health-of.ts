@@ -36,6 +36,7 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
     metrics.sets.look(values((cache) => [...cache.replicaSets.values(), ...cache.vmiSets.values()]));
     metrics.operations.look(values((cache) => cache.operations.values()));
     metrics.schedules.look(values((cache) => cache.schedules.values()));
+    metrics.budgets.look(values((cache) => cache.budgets.values()));
     return metrics.registry.metrics();
   },
 });

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { budgetGauges } from './budget-gauges.ts';
 import { operationGauges, scheduleGauges } from './operation-gauges.ts';
 import { poolGauges } from './pool-gauges.ts';
 import { replicaSetGauges } from './replica-set-gauges.ts';
@@ -60,6 +61,7 @@ export function createMetrics(cluster: string) {
     sets: replicaSetGauges(registry),
     operations: operationGauges(registry),
     schedules: scheduleGauges(registry),
+    budgets: budgetGauges(registry),
     vms: new VmMetrics(registry),
     waitingVms: vmGauges(registry),
     healingReplacements: counter(

@@ -50,6 +50,7 @@ async function scrape(
   metrics.sets.look([set]);
   metrics.operations.look(seen.operations);
   metrics.schedules.look(seen.schedules);
+  metrics.budgets.look(seen.budgets);
   const target = `job="drover",instance="${instance}"`;
   const scraped = new Map(
     [...sdk].map(([series, value]) => [
@@ -85,7 +86,16 @@ async function recorded({ after, minute }: Scenario): Promise<{ series: string; 
       return {
         cluster,
         isFirst,
-        seen: { metrics, pool: {}, set: {}, sdk: new Map<string, number>(), operations: [], schedules: [], minutes: 0 },
+        seen: {
+          metrics,
+          pool: {},
+          set: {},
+          sdk: new Map<string, number>(),
+          operations: [],
+          schedules: [],
+          budgets: [],
+          minutes: 0,
+        },
       };
     }),
   );

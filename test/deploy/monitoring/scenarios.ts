@@ -1,10 +1,12 @@
 import type { Gauge } from 'prom-client';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { Metrics } from '../../../workers/metrics/metrics.ts';
 import type { MeasuredSet } from '../../../workers/metrics/replica-set-gauges.ts';
+import { aBudget } from '../../api/budgets/budgets.ts';
 import { condition, finished } from '../../clients/healing/pools.ts';
 import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 import { anOperation } from '../../decisions/operations/operations.ts';
@@ -18,6 +20,7 @@ export interface Seen {
   sdk: Map<string, number>;
   operations: StoredOperation[];
   schedules: StoredSchedule[];
+  budgets: StoredBudget[];
   /** How many minutes it has seen go wrong. */
   minutes: number;
 }
@@ -172,6 +175,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
         { ...aSchedule(AT), status: { conditions: [condition('Succeeded', 'False', 'Missed')] } },
       ]),
     labels: { namespace: 'shop', schedule: 'stop', type: 'Succeeded', reason: 'Missed' },
+  },
+  DroverDisruptionBudgetFull: {
+    after: 62,
+    minute: (seen) => void (seen.budgets = [{ ...aBudget(), status: { fullSince: AT } }]),
+    labels: { namespace: 'shop', budget: 'db' },
   },
   DroverHealingSuspended: inPool(7, {
     healing: { cycles: [], finished: [] },

@@ -48,7 +48,9 @@ class Worker {
         ),
     },
     pools: this.pools,
-    ...Object.fromEntries(['replicaSets', 'vmiSets', 'operations', 'schedules'].map((kind) => [kind, this.#none])),
+    ...Object.fromEntries(
+      ['replicaSets', 'vmiSets', 'operations', 'schedules', 'budgets'].map((kind) => [kind, this.#none]),
+    ),
   } as unknown as ClusterCache;
 
   /** A VM of each pool runs and ends. */

@@ -243,8 +243,7 @@ const UNLOOKED = {
   'activities/disks/grow.ts': 'waits until the claim has grown',
   'activities/disks/spec-writer.ts':
     'specs have quantities and defaults: the next plan compares the VM with its template',
-  'activities/disruption-budget/disruption-claims.ts':
-    'a claim is read again with the pool before each use of the budget',
+  'activities/disruption-budget/claim-queues.ts': 'a claim is read again with its budget before each use of that',
   'activities/lib/label-vmi.ts': 'the VM tells whose it is, and a rollout waits for the VMI',
   'activities/lib/refuse-unkept.ts': 'looks',
   'activities/machine-types/patch-vms.ts':

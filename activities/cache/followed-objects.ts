@@ -121,6 +121,7 @@ export class FollowedObjects implements OwnerCaches, Omit<MemberCaches, 'operati
       ...common(Namespaces),
       metadataOnly: true,
       view: ({ metadata }) => metadata.labels ?? {},
+      onChange: () => notify({ kind: 'namespace' }),
     });
     this.claims = new ListWatch<KubeObject, string>({
       ...common(Leases),

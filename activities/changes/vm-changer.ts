@@ -13,12 +13,13 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { mergePatch, type WrittenVm } from '../../decisions/merge/vm.ts';
+import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeClient, WriteOptions } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { NotAdmitted } from '../disruption-budget/claim.ts';
+import { NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { LiveVm } from '../owners/live-vm.ts';
 import { startedFrom } from './started-from.ts';
@@ -40,6 +41,7 @@ export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
 /** The change of one VM. `shape`: the same for all VMs for which it does the same, and that need the same for it. */
 interface VmChange {
   is: 'change';
+  need: ChangeNeed;
   after: Stored<VirtualMachine>;
   edits: readonly Edit[];
   /** The CHANGES_ANNOTATION with a record of these edits; null if they are too long for one. */
@@ -73,15 +75,27 @@ export class VmChanger {
     this.#change = change;
   }
 
-  /** Throws what the API server refuses. */
-  async change(live: LiveVm): Promise<Changed | NotAdmitted> {
+  /**
+   * Throws what the API server refuses. `claimed`: has a change written under a claim on the VM's disruption budgets,
+   * since KubeVirt applies it to the VMI while that runs.
+   */
+  async change(
+    live: LiveVm,
+    claimed: (write: (claim: Claim) => Promise<Changed>) => Promise<Changed | NotAdmitted>,
+  ): Promise<Changed | NotAdmitted> {
     const found = await this.find(live);
     if (found instanceof NotAdmitted || found.is !== 'change') return found;
     const expected = this.#tried.get(found.shape) ?? (await this.tryOut(live, found));
-    let { written, edits } = await this.#write(live, found, expected);
+    const write = (claim?: Claim): Promise<Changed> => this.#changeUnder(live, found, expected, claim);
+    return found.need === 'Live' ? claimed(write) : write();
+  }
+
+  async #changeUnder(live: LiveVm, found: VmChange, expected: readonly Edit[], claim?: Claim): Promise<Changed> {
+    const options = { lastCheck: claim?.lastCheck };
+    let { written, edits } = await this.#write(live, found, expected, options);
     // KubeVirt has filled in another default than for the VM of the dry run: the record must name this one.
     if (canonical(edits) !== canonical(expected))
-      ({ written } = await this.#write({ ...live, stored: written }, { ...found, after: written }, edits));
+      ({ written } = await this.#write({ ...live, stored: written }, { ...found, after: written }, edits, options));
     return { is: 'changed', vm: this.#cache.vmView(written) };
   }
 
@@ -90,7 +104,7 @@ export class VmChanger {
    * what the API server refuses, or would not keep.
    */
   async tryOut(live: LiveVm, change: VmChange): Promise<readonly Edit[]> {
-    const { edits } = await this.#write(live, change, change.edits, true);
+    const { edits } = await this.#write(live, change, change.edits, { dryRun: true });
     if (this.#tried.size < MOST_SHAPES) this.#tried.set(change.shape, edits);
     return edits;
   }
@@ -120,7 +134,7 @@ export class VmChanger {
     const annotationOf = (of: readonly Edit[]): string | null =>
       withChange(stored.metadata.annotations, { ...record, edits: [...of] });
     if (annotationOf(edits) === null) return { is: 'skipped', message: TOO_LONG };
-    return { is: 'change', after, edits, annotationOf, shape: digestOf([need, edits]) };
+    return { is: 'change', need, after, edits, annotationOf, shape: digestOf([need, edits]) };
   }
 
   #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {
@@ -139,14 +153,13 @@ export class VmChanger {
     { stored, vm: { namespace, name } }: LiveVm,
     { after, edits: asked, annotationOf }: VmChange,
     recorded: readonly Edit[],
-    dryRun = false,
+    options: WriteOptions,
   ): Promise<{ written: Stored<VirtualMachine>; edits: readonly Edit[] }> {
     const annotation = annotationOf(recorded);
     if (annotation === null) throw new ActRefused('Invalid', TOO_LONG);
     const patch = patchOf(stored, after, annotation);
-    const written = await this.#client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'merge', patch, {
-      dryRun,
-    });
+    const at = { namespace, name };
+    const written = await this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', patch, options);
     const edits = withDefaults(written, asked);
     const lost = unkept(written, edits) ?? (field(written, ...CHANGES_PATH) === annotation ? null : CHANGES_PATH);
     // Without the values: they may be a user's data, and what fails is told in Temporal.

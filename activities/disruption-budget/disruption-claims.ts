@@ -1,255 +1,155 @@
-import { AsyncResource } from 'node:async_hooks';
-import { POOL_LABEL, ROLE_LABEL } from '../../api/labels-and-annotations.ts';
+import type { BudgetClaim } from '../../api/budgets/budget.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import {
-  ACT_WITHIN_MS,
-  activeClaims,
-  claimVersions,
-  type ClaimContext,
-} from '../../decisions/disruption-budget/claims.ts';
-import { grantClaims, type ClaimRequest } from '../../decisions/disruption-budget/grant-claims.ts';
-import { poolView } from '../../decisions/from-object/owner.ts';
-import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { asks } from '../../decisions/disruption-budget/any-vms/allowed.ts';
+import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
+import { BY_KUBEVIRT, Places, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
+import { ACT_WITHIN_MS } from '../../decisions/disruption-budget/claims.ts';
+import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import type { Refusal } from '../../decisions/disruption/held.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
-import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ActRefused, ignoreStale } from '../../kubernetes/errors.ts';
-import { ON_BUSY_STATUS, retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { remembered } from '../cache/remembered.ts';
-import { livePool } from '../owners/live-owner.ts';
-import { liveVmWithVmi } from '../owners/live-vm.ts';
+import { serverLost } from '../lib/shutdown.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { ObservedClaims } from './observed-claims.ts';
+import { BudgetStore } from './budget-store.ts';
+import { BudgetTallies } from './budget-tallies.ts';
+import { ClaimQueues, type Place } from './claim-queues.ts';
+import { PoolStore } from './pool-store.ts';
 
-/** Maximum number of claims in one write to a pool's status. */
-const TOGETHER = 100;
-
-/** A claim on a pool's disruption budget: its VM may be disrupted. */
-interface DisruptionClaim {
+/** Places in all budgets of a VM: it may be disrupted. */
+export interface DisruptionClaim {
+  /** The pool as it was when the claim was made; null if the act needs no place in the budget of a pool. */
+  pool: StoredPool | null;
   /** False once it is too late to act on the claim: it must be made again. */
   isFresh: () => boolean;
-  /** Releases the claim, because the VM is not disrupted after all. */
-  release: () => Promise<void>;
+  /** Whether the claim is for all budgets that a VM with these labels is under now. */
+  covers: (vm: Pick<VmView, 'namespace' | 'ownLabels'>) => boolean;
+  /** Gives all places back, because the VM is not disrupted after all; `pool`: only the one in the pool's budget. */
+  release: (only?: 'pool') => Promise<void>;
 }
 
-/** A claim, and the pool as it was when the claim was made. */
-export type Answer = { claim: DisruptionClaim; pool: StoredPool } | { whyNot: string };
-
-interface PendingClaim {
-  request: ClaimRequest;
-  answer: PromiseWithResolvers<Answer>;
+/** What is to be disrupted. `pool`: whose budget the act needs, in addition to all budgets that select the VM. */
+export interface DisruptionRequest extends PlaceRequest {
+  pool: PoolKey | null;
 }
 
-interface Queue {
-  requests: PendingClaim[];
-  released: DisruptedVm[];
-  work: Promise<void> | undefined;
+/** What budgets say at one time. */
+export interface BudgetLook {
+  /**
+   * Why a claim would be refused; null if it may not be. `known`: why the caller does not ask the budget of this UID;
+   * null if it does.
+   */
+  whyNot: (request: PlaceRequest, known?: (budget: string) => string | null) => Refusal | null;
 }
+
+type Answer = DisruptionClaim | Refusal;
 
 /**
- * Places in the disruption budgets of pools (`maxUnavailable`), claimed in the pools' own status, because the API
- * server puts all its writes in one order: a claim is a write that fails if anything was written since it was read. So
- * each act that disrupts VMs, on any worker, counts what all others may be about to do, even if no cache shows that
- * yet.
- *
- * A claim stands until caches that are newer than the claim show its VM down, or ready again, and never longer than a
- * minute. A VM that is down counts by itself in caches as new as the cache that saw it: `disruptionsSeen`. Claims that
- * come together on one worker are written together.
+ * Places in all disruption budgets that a VM is under: budgets that select it, and the one of its pool. They are
+ * claimed one after the other in one order for all workers, and given back if one has no room, so that nothing waits
+ * while it holds a place.
  */
 export class DisruptionClaims {
-  readonly #client: KubeClient;
   readonly #cache: ClusterCache;
-  readonly #observed = new ObservedClaims();
-  readonly #queues = new Map<string, Queue>();
-  /** Pools as this worker has written them, until its cache has them, by UID. */
-  readonly #written = new Map<string, StoredPool>();
-  /** A write serves all callers: the end of one caller's activity must not end it for the others. */
-  readonly #ofNobody = new AsyncResource('DisruptionClaims');
+  readonly #tallies: BudgetTallies;
+  readonly #store: BudgetStore;
+  readonly #budgets: ClaimQueues<StoredBudget, BudgetClaim>;
+  readonly #pools: ClaimQueues<StoredPool, DisruptedVm>;
 
   constructor(client: KubeClient, cache: ClusterCache) {
-    this.#client = client;
     this.#cache = cache;
-    cache.subscribe((change) => {
-      if (change.kind !== 'pool') return;
-      const { before, after } = change;
-      if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
-        this.#observed.observe(before.metadata.uid, undefined);
-      if (after !== undefined) this.#observed.observe(after.metadata.uid, after.status?.disruptedVMs);
-      this.#forget((after ?? before)!);
-    });
+    this.#tallies = new BudgetTallies(cache);
+    this.#store = new BudgetStore(client, cache, this.#tallies);
+    this.#budgets = new ClaimQueues(client, cache, this.#store);
+    this.#pools = new ClaimQueues(client, cache, new PoolStore(client, cache));
   }
 
-  /** Its cache is as new as what this worker has written, or shows that the pool is gone. */
-  #forget(pool: StoredPool): void {
-    const written = this.#written.get(pool.metadata.uid);
-    if (written !== undefined && !isNewer(written, pool)) this.#written.delete(pool.metadata.uid);
+  /** Whether there are any budgets that select VMs. */
+  get areNeeded(): boolean {
+    return this.#tallies.size > 0;
   }
 
-  /** Makes a claim on the pool's disruption budget for the VM, as the caller has seen it last. */
-  claim(key: PoolKey, request: ClaimRequest): Promise<Answer> {
-    const answer = Promise.withResolvers<Answer>();
-    const queue = this.#queueOf(key);
-    queue.requests.push({ request, answer });
-    this.#work(key, queue);
-    return answer.promise;
-  }
-
-  #queueOf({ uid }: PoolKey): Queue {
-    const queue = this.#queues.get(uid) ?? { requests: [], released: [], work: undefined };
-    this.#queues.set(uid, queue);
-    return queue;
-  }
-
-  #work(key: PoolKey, queue: Queue): void {
-    queue.work ??= this.#ofNobody
-      .runInAsyncScope(() => this.#empty(key, queue))
-      .finally(() => {
-        queue.work = undefined;
-        if (queue.requests.length + queue.released.length > 0) this.#work(key, queue);
-        else this.#queues.delete(key.uid);
-      });
-  }
-
-  async #empty(key: PoolKey, queue: Queue): Promise<void> {
-    // Callers that ask at the same moment share one write.
-    await Promise.resolve();
-    const requests = queue.requests.splice(0, TOGETHER);
-    const released = queue.released.splice(0);
+  /** Claims a place in each budget of the VM, as the caller has seen it last. */
+  async claim(request: DisruptionRequest): Promise<Answer> {
+    // Its caches may be long out of date, and lack budgets.
+    if (this.#cache.lost.aborted) throw serverLost();
+    const refusal = this.look().whyNot(request);
+    if (refusal !== null) return refusal;
+    const { vm, reason } = request;
+    const budgets = this.#askedBy(vm, reason);
+    const held: Place<unknown>[] = [];
+    let pool: Place<StoredPool> | null = null;
+    const release = async (only?: 'pool'): Promise<void> => {
+      const places = only === undefined ? held : [];
+      await Promise.all([...places, ...(pool === null ? [] : [pool])].map((place) => place.release()));
+    };
     try {
-      const claimRequests = requests.map(({ request }) => request);
-      const answers = await this.#write(key, claimRequests, released);
-      requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
+      for (const { metadata } of budgets) {
+        const answer = await this.#budgets.claim(metadata, request);
+        if (answer === 'Gone') continue;
+        if ('message' in answer) return await this.#refused(answer, release);
+        held.push(answer);
+      }
+      if (request.pool !== null) {
+        const { uid } = request.pool;
+        const answer = await this.#pools.claim(request.pool, ofPool(request));
+        if (answer === 'Gone') return await this.#refused({ budget: uid, message: 'its pool is gone' }, release);
+        if ('message' in answer) return await this.#refused(answer, release);
+        pool = answer;
+      }
+      const since = Math.min(...held.map((place) => place.since), pool?.since ?? Infinity);
+      const claimed = new Set(budgets.map(({ metadata }) => metadata.uid));
+      return {
+        pool: pool?.budget ?? null,
+        isFresh: () => performance.now() - since < ACT_WITHIN_MS,
+        covers: (now) => this.#askedBy(now, reason).every(({ metadata }) => claimed.has(metadata.uid)),
+        release,
+      };
     } catch (error) {
-      for (const { answer } of requests) answer.reject(error);
+      await Promise.allSettled(held.map((place) => place.release()));
+      throw error;
     }
   }
 
-  #write(key: PoolKey, requests: readonly ClaimRequest[], released: readonly DisruptedVm[]): Promise<Answer[]> {
-    const write = async (tries: number): Promise<Answer[]> => {
-      const since = performance.now();
-      // If it is older than the pool is, nothing can be written.
-      const known = tries === 1 ? this.#known(key) : undefined;
-      const pool = known ?? (await livePool(this.#client, key));
-      if (pool === undefined) return requests.map(() => ({ whyNot: 'its pool is gone' }));
-      const isGone = await this.#goneSurge(pool);
-      const { active, seen } = await this.#active(pool, released);
-      const at = new Date().toISOString();
-      const context = this.#context(pool);
-      const vms = context.vms.filter((vm) => !isGone(vm));
-      const { claims, answers } = grantClaims({ ...context, vms }, active, requests, at);
-      const isGranted = answers.includes(null);
-      if (!isGranted && released.length === 0) return answers.map(refused);
-      const status = {
-        ...(pool.status === undefined ? { replicas: 0 } : {}),
-        disruptedVMs: claims,
-        ...(seen && { disruptionsSeen: seen }),
-      };
-      const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
-      const written = await ignoreStale(
-        this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' }),
-      );
-      if (written === undefined) throw new ActRefused('Conflict', 'the pool has just changed');
-      const now = poolView(written);
-      this.#written.set(key.uid, now);
-      this.#observed.observe(key.uid, claims);
-      return answers.map((message, index) =>
-        message === null ? { claim: this.#claimOf(key, claims, requests[index]!, since), pool: now } : refused(message),
-      );
-    };
-    return retryOnConflict(write, ON_BUSY_STATUS);
-  }
-
-  /** The newest that this worker knows of the pool: its cache, or what it has written since. */
-  #known({ namespace, name, uid }: PoolKey): StoredPool | undefined {
-    const cached = this.#cache.pools.get(`${namespace}/${name}`);
-    const written = this.#written.get(uid);
-    if (cached?.metadata.uid !== uid) return undefined;
-    return written !== undefined && isNewer(written, cached) ? written : cached;
-  }
-
-  /**
-   * Returns the claims that still count, as seen in caches that are newer than the claims. Those of VMs that are down
-   * are left out; `seen`: what the next count must have reached, since from then on only the VMs show them.
-   */
-  async #active(
-    pool: StoredPool,
-    released: readonly DisruptedVm[],
-  ): Promise<{ active: DisruptedVm[]; seen?: ResourceVersions }> {
-    const { uid } = pool.metadata;
-    const claims = pool.status?.disruptedVMs ?? [];
-    const before = pool.status?.disruptionsSeen ?? {};
-    this.#observed.observe(uid, claims);
-    await this.#cache.catchUp(maxVersions(claimVersions(claims), before), pool.metadata);
-    const isReleased = (claim: DisruptedVm): boolean =>
-      released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
-    const versions = this.#cache.versionsOf('vms', 'vmis');
-    const active = activeClaims(this.#context(pool), isReleased);
-    const kept = active.map(async ({ claim, state }) => {
-      if (state === 'down') return false;
-      if (!this.#observed.isExpired(uid, claim)) return true;
-      // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
-      // worker's caches whether the VMI was ended late.
-      return state === 'unused' && (await this.#isUsed(pool, claim));
+  /** What the budgets that select VMs would answer now, by what this worker knows of them, without a call. */
+  look(): BudgetLook {
+    const now = Date.now();
+    const places = remembered((uid: string): Places | null => {
+      const budget = this.#tallies.get(uid);
+      const known = budget && this.#budgets.known(budget.metadata);
+      return known === undefined
+        ? null
+        : new Places(known, this.#tallies.tally(known), this.#budgets.knownClaims(known), now);
     });
-    const keeps = await Promise.all(kept);
-    const remaining = active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
-    return { active: remaining, ...(remaining.length < active.length && { seen: versions }) };
-  }
-
-  async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
-    const at = { namespace: pool.metadata.namespace, name: claim.vm };
-    const { vm, vmi } = (await liveVmWithVmi({ client: this.#client, cache: this.#cache }, at)) ?? {};
-    const others = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ name }) => name !== claim.vm);
-    const vms = vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) ? [...others, vm] : others;
-    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
-    const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
-    return activeClaims(context, () => false).some(({ state }) => state !== 'unused');
-  }
-
-  /**
-   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim shows these, because
-   * their claims have ended. The pool must have been read before: a later deletion has a later claim.
-   */
-  async #goneSurge({ metadata: pool }: StoredPool): Promise<(vm: VmView) => boolean> {
-    if (!this.#cache.vms.ownedBy('VirtualMachinePool', pool).some(isSurge)) return () => false;
-    const role: MemberRole = 'Surge';
-    const labelSelector = `${POOL_LABEL}=${pool.name},${ROLE_LABEL}=${role}`;
-    const { items } = await this.#client.list(VirtualMachines, {
-      namespace: pool.namespace,
-      labelSelector,
-      metadataOnly: true,
-    });
-    const there = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    const uids = new Set(there.map(({ metadata }) => metadata.uid));
-    return (vm) => isSurge(vm) && !uids.has(vm.uid);
-  }
-
-  #context(pool: StoredPool): ClaimContext {
-    return {
-      pool,
-      vms: this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
-      vmiOf: remembered((vm: VmView) => this.#cache.vmiOf(vm)),
+    const whyNot: BudgetLook['whyNot'] = (request, known = () => null) => {
+      for (const { metadata } of this.#askedBy(request.vm, request.reason)) {
+        const message = isFree(request.vm, request.vmi) ? null : known(metadata.uid);
+        if (message !== null) return { budget: metadata.uid, message };
+        const budget = places(metadata.uid);
+        budget?.see(request);
+        const refusal = budget?.whyNot(request) ?? null;
+        if (refusal !== null) return refusal;
+      }
+      return null;
     };
+    return { whyNot };
   }
 
-  #claimOf(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: ClaimRequest, since: number): DisruptionClaim {
-    const claim = claims.find((one) => one.vm === vm.name && one.by === by)!;
-    return {
-      isFresh: () => performance.now() - since < ACT_WITHIN_MS,
-      release: async () => {
-        const queue = this.#queueOf(key);
-        queue.released.push(claim);
-        this.#work(key, queue);
-        await queue.work;
-      },
-    };
+  #askedBy(vm: Pick<VmView, 'namespace' | 'ownLabels'>, reason: PlaceRequest['reason']): readonly StoredBudget[] {
+    const now = Date.now();
+    return this.#tallies.of(vm).filter((budget) => asks(budget, reason, now));
+  }
+
+  async #refused(refusal: Refusal, release: () => Promise<void>): Promise<Refusal> {
+    await release();
+    return refusal;
   }
 }
 
-const isNewer = ({ metadata: one }: StoredPool, { metadata: other }: StoredPool): boolean =>
-  later(other.resourceVersion, one.resourceVersion) !== other.resourceVersion;
-
-const refused = (message: string | null): Answer => ({ whyNot: message ?? '' });
+/** Pools see what KubeVirt changes in VMIs that run, and do not count it. */
+const ofPool = ({ migration, ...request }: DisruptionRequest): PlaceRequest => ({
+  ...request,
+  ...(migration !== BY_KUBEVIRT && { migration }),
+});

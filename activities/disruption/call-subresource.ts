@@ -5,6 +5,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { Clocks } from '../../kubernetes/lib/clocks.ts';
 import { whileFresh, type LastCheck } from '../../kubernetes/retry.ts';
+import type { Claim } from '../disruption-budget/claim.ts';
 import { refuseChanged } from './refuse-changed.ts';
 
 /**
@@ -31,18 +32,26 @@ export async function callSubresource(
 }
 
 /**
- * Starts or stops the VM, unless it has left its owner or opted out since it was looked at. `written`: when that write
- * of it was sent.
+ * Starts the VM, unless it has left its owner or opted out since it was looked at. `written`: when that write of it was
+ * sent.
  */
-export function startOrStop(
+export const startVm = (client: KubeClient, vm: VmView, written: Clocks): Promise<ResourceVersions> =>
+  startOrStop(client, vm, 'start', written, null);
+
+/** Stops the VM, unless that has happened, or it has come under another disruption budget. */
+export const stopVm = (client: KubeClient, vm: VmView, written: Clocks, claim: Claim): Promise<ResourceVersions> =>
+  startOrStop(client, vm, 'stop', written, claim);
+
+function startOrStop(
   client: KubeClient,
   vm: VmView,
   verb: 'start' | 'stop',
   written: Clocks,
+  claim: Claim | null,
 ): Promise<ResourceVersions> {
   const act = async (lastCheck: LastCheck, isKnown: boolean): Promise<ResourceVersions> => {
-    if (!isKnown) await refuseChanged(client, vm);
+    if (!isKnown) await refuseChanged(client, vm, claim);
     return callSubresource(client, vm, verb, lastCheck);
   };
-  return whileFresh(act, undefined, written);
+  return whileFresh(act, claim?.lastCheck, written);
 }

@@ -1,3 +1,4 @@
+import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import {
   EARLIER_MIGRATIONS_ANNOTATION,
   EVACUATION_LABEL,
@@ -28,7 +29,7 @@ import { refuseChanged, refuseEnded } from './refuse-changed.ts';
 interface MigrationsOptions {
   client: KubeClient;
   claims: DisruptionClaims;
-  /** The VM's pool; null for a VM that is in none, and so has no budget. */
+  /** The VM's pool; null for a VM that is in none. */
   key: PoolKey | null;
 }
 
@@ -39,9 +40,12 @@ interface MigrationTarget {
   vmi: VmiView;
   /** Which migration of the VMI by drover it is, counted from 1. */
   attempt: number;
+  reason: DisruptionReason;
+  /** Notes on the VM, under the claim, that it is about to be migrated; returns the VM as it is then. */
+  note?: (claim: Claim) => Promise<VmView>;
 }
 
-/** Migrates VMs of one pool within its budget, or VMs that are in none. */
+/** Migrates VMs of one pool, or VMs that are in none, within their budgets. */
 export class Migrations {
   readonly #in: MigrationsOptions;
 
@@ -53,17 +57,20 @@ export class Migrations {
    * Creates the migration, unless another one of the VMI is in flight or the budget has no room. Safe to call again:
    * its name says which one it is. Throws what the API server refuses.
    */
-  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<NotAdmitted | ResourceVersions> {
+  async begin(target: MigrationTarget): Promise<NotAdmitted | ResourceVersions> {
+    const { purpose, vm, vmi, attempt, reason, note = () => Promise.resolve(vm) } = target;
     const { claims, key } = this.#in;
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
-    const create = (claim: Claim) => this.#create(migration, { vm, vmi }, claim);
-    return doWithClaim(claims, key, { vm, vmi, migration: attempt }, create).catch(async (error: unknown) => {
-      const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
-      if (sooner === undefined) throw error;
-      return sooner;
-    });
+    const create = async (claim: Claim) => this.#create(migration, { vm: await note(claim), vmi }, claim);
+    return doWithClaim(claims, { vm, vmi, migration: attempt, reason, pool: key }, create).catch(
+      async (error: unknown) => {
+        const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
+        if (sooner === undefined) throw error;
+        return sooner;
+      },
+    );
   }
 
   /**
@@ -91,7 +98,7 @@ export class Migrations {
   ): Promise<ResourceVersions> {
     const { client } = this.#in;
     const create = async (lastCheck: LastCheck) => {
-      await Promise.all([refuseChanged(client, vm), refuseEnded(client, vmi)]);
+      await Promise.all([refuseChanged(client, vm, claim), refuseEnded(client, vmi)]);
       return client.create(VirtualMachineInstanceMigrations, migration, { lastCheck });
     };
     const made = await whileFresh(create, claim.lastCheck).catch(async (error: unknown) => {
@@ -104,7 +111,7 @@ export class Migrations {
       if (there === undefined) throw error;
       return there;
     });
-    return { migrations: made.metadata.resourceVersion };
+    return { migrations: made.metadata.resourceVersion, vms: vm.resourceVersion };
   }
 
   /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */

@@ -33,7 +33,7 @@ interface RestartTarget {
  */
 export async function restartVm(
   client: KubeClient,
-  { vm, vmi, claim, refuse = () => refuseChanged(client, vm), written }: RestartTarget,
+  { vm, vmi, claim, refuse = () => refuseChanged(client, vm, claim), written }: RestartTarget,
 ): Promise<ResourceVersions> {
   // KubeVirt stops a halted VM by itself.
   if (vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };

@@ -1,3 +1,4 @@
+import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
 import { evacuationNeed, mayRestart, triesInARow, tryOf } from '../../decisions/drain/need.ts';
@@ -11,7 +12,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ActivityOptions, ClusterAccess } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
-import { doWithClaim, NotAdmitted } from '../disruption-budget/claim.ts';
+import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { Migrations } from '../disruption/migrations.ts';
@@ -90,14 +91,15 @@ class Evacuator {
     this.#raiseMinVersions({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (target.act === 'cancel')
       return isMemberOf(pool, vm) && vmi.uid === target.uid ? this.#migrations.cancel(vmi, target.message) : null;
-    if (!isWanted(target, pool, vm, vmi)) return null;
+    const reason = reasonFor(target, pool, vm, vmi);
+    if (reason === null) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
     const begun =
       target.act === 'migrate'
-        ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt })
-        : await doWithClaim(claims, key, { vm, vmi }, (claim) =>
-            restartVm(client, { vm, vmi, claim, refuse: () => this.#refuse(target) }),
+        ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt, reason })
+        : await doWithClaim(claims, { vm, vmi, reason, pool: key }, (claim) =>
+            restartVm(client, { vm, vmi, claim, refuse: () => this.#refuse(target, claim) }),
           );
     if (begun instanceof NotAdmitted) return begun;
     this.#raiseMinVersions(begun);
@@ -116,10 +118,11 @@ class Evacuator {
   }
 
   /** Throws a conflict if the VM is no longer to be restarted. */
-  async #refuse(target: EvacuationTarget): Promise<void> {
+  async #refuse(target: EvacuationTarget, claim: Claim): Promise<void> {
     const { pool, live: { vm, vmi } = {} } = await this.#read(target);
-    if (pool === undefined || vm === undefined || vmi === undefined || !isWanted(target, pool, vm, vmi))
+    if (pool === undefined || vm === undefined || vmi === undefined || reasonFor(target, pool, vm, vmi) === null)
       throw new ActRefused('Conflict', 'it is no longer to leave its node');
+    claim.recheck(vm);
   }
 
   #raiseMinVersions(newer: ResourceVersions): void {
@@ -130,12 +133,19 @@ class Evacuator {
 const isMemberOf = ({ metadata }: StoredPool, vm: VmView): boolean =>
   isOwnedBy(vm, 'VirtualMachinePool', metadata) && metadata.deletionTimestamp === undefined;
 
-/** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */
-function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, vmi: VmiView): boolean {
+/** Decides again, on the VM and the pool as they are now, what this is to be done to the VM for; null if it is not. */
+function reasonFor(
+  { uid, act }: EvacuationTarget,
+  pool: StoredPool,
+  vm: VmView,
+  vmi: VmiView,
+): Extract<DisruptionReason, 'Drain' | 'Wish'> | null {
   const rules = drainRules(pool.spec);
-  if (rules === null || !isMemberOf(pool, vm) || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
+  if (rules === null || !isMemberOf(pool, vm) || vmi.uid !== uid || membershipChangeOf(pool) !== null) return null;
   const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
-  if (need.need !== 'act') return false;
+  if (need.need !== 'act') return null;
   // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.
-  return need.act === act || (act === 'restart' && !need.isWish && mayRestart({ vm, rules }, vmi));
+  const isWanted = need.act === act || (act === 'restart' && !need.isWish && mayRestart({ vm, rules }, vmi));
+  if (!isWanted) return null;
+  return need.isWish ? 'Wish' : 'Drain';
 }

@@ -76,6 +76,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       ...options,
       authority: options.context.authority,
       action: 'Restart',
+      disruptsFor: 'MachineType',
       by: operation.uid,
       turn,
       note,
@@ -144,7 +145,7 @@ export class TransitionMethod extends RunMethod<TransitionPlan> {
       maxRestarts: this.#atOnce,
       mayStart,
       isEnding: this.#isEnding,
-      isEligible: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.whyRefused(vm, now) === null,
+      isEligible: (vm) => !ended.has(`${vm.namespace}/${vm.name}`) && this.power.held.whyNot(vm, now) === null,
       now,
     });
     this.#concerned = plan.concerned;

@@ -5,7 +5,7 @@ import { liveVmi } from '../../decisions/health/availability.ts';
 import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { actWithClaim, NotAdmitted } from '../disruption-budget/claim.ts';
+import { actInPool, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import type { IfOwnedOptions, OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
@@ -29,7 +29,8 @@ export async function deleteSurgeVm(
   const { vm: now, vmi } = (await liveVmWithVmi({ client, cache }, at)) ?? {};
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
   if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null) return { skippedAt: now?.resourceVersion };
-  const acted = await actWithClaim(claims, key, { vm: now, vmi }, async ({ lastCheck }) => {
+  const target = { vm: now, vmi, reason: 'Removal', pool: key } as const;
+  const acted = await actInPool(claims, target, async ({ lastCheck }) => {
     // If it changes meanwhile, the next plan decides again.
     const options = { propagationPolicy: 'Background', isWanted, lastCheck, tries: 1 } as const;
     const value = await deleteVm({ client, cache }, key, { ...vm, resourceVersion: now.resourceVersion }, options);

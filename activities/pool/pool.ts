@@ -10,6 +10,7 @@ import { mislabelled } from '../cache/objects/known-roles.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/disk-activities.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import { planLook } from '../disruption-budget/plan-look.ts';
 import { clampedNow, requireOwnLocalCall, type OwnerIdOf, planned, type OnPlanned } from '../lib/planned.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { createReleaseActivities } from '../members/release-vms.ts';
@@ -45,7 +46,7 @@ export interface PoolActivityOptions extends ActivityOptions {
 }
 
 export function createPoolActivities(options: PoolActivityOptions) {
-  const { client, cache, revisions, ownerIdOf, burst, concurrency, onPlanned } = options;
+  const { client, cache, claims, revisions, ownerIdOf, burst, concurrency, onPlanned } = options;
   const batchCache = new BatchCache();
   return {
     /**
@@ -80,7 +81,8 @@ export function createPoolActivities(options: PoolActivityOptions) {
       }
       const { uid, generation = 0 } = pool.metadata;
       const key = { namespace, name, uid };
-      const input = { ...snapshotOf(cache, pool), ...rest, now, batches, burst };
+      const whyHeld = planLook(claims, cache);
+      const input = { ...snapshotOf(cache, pool), ...rest, whyHeld, now, batches, burst };
       const plan = planned({ kind: 'VirtualMachinePool', namespace, name }, () => containedPlan(input), onPlanned);
       const { status, events } = plan;
       const known = await writeFound(options, request, reached, { key, seen: pool, status, events });

@@ -1,3 +1,4 @@
+import { DRAIN_LABEL } from '../../api/labels-and-annotations.ts';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import type { RunLimits } from '../../decisions/operations/limits.ts';
@@ -22,6 +23,9 @@ import type { ChangePowerRequest, RunChanges } from './request.ts';
 import { RunMethod, type RunLook, type RunMethodOptions } from './run-method.ts';
 import type { VmPowerOptions } from './vm-power.ts';
 
+/** Of operations by which VMs leave a node that is drained. */
+const DRAINS = { disruptsFor: 'Drain' } as const;
+
 interface PowerMethodOptions
   extends Pick<VmPowerOptions, 'client' | 'cache' | 'claims' | 'note'>, Pick<RunMethodOptions, 'tell'> {
   request: ChangePowerRequest;
@@ -43,7 +47,8 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   constructor(options: PowerMethodOptions) {
     const { authority, cache, change, chosen, request } = options;
     const limits = limitsOver(cache, authority.operation, chosen, request.deadlineMs);
-    super({ ...options, ...limits, action: request.action, by: request.operation.uid, change });
+    const disruptsFor = authority.operation?.metadata.labels?.[DRAIN_LABEL] === undefined ? {} : DRAINS;
+    super({ ...options, ...limits, ...disruptsFor, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
     this.#tally = structuredClone(pick(request, TALLIED));
@@ -80,7 +85,7 @@ export class PowerMethod extends RunMethod<PowerPlan> {
       counted: this.counted,
       inProgress: this.acting,
       ended: new Set([...endedIn(this.#tally), ...ended]),
-      whyNot: (vm) => this.power.whyRefused(vm, now),
+      whyNot: (vm) => this.power.held.whyNot(vm, now),
       whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
       restarts: this.#in.change?.restarts === true,

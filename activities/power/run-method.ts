@@ -204,8 +204,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
       open: plan.open + unreported.length,
       whyNot: full.join(', '),
       dueAt: Math.min(this.dueAt(plan, now), newsAt),
-      isTimed: plan.opensAt !== null,
-      times: [...(plan.opensAt === null ? [] : [plan.opensAt]), ...this.power.times],
+      isTimed: plan.opensAt !== null || this.power.held.isTimed(now),
+      times: [...(plan.opensAt === null ? [] : [plan.opensAt]), ...this.power.held.times],
     };
   }
 

@@ -1,12 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { namespacedName, type OwningPool, type VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import { BY_KUBEVIRT } from '../../decisions/disruption-budget/any-vms/places.ts';
+import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { isRestarting, liveVmi } from '../../decisions/health/availability.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import type { AdmittedVm } from '../../decisions/power/plan.ts';
@@ -18,20 +20,20 @@ import { ActRefused, KubeError } from '../../kubernetes/errors.ts';
 import { clocks } from '../../kubernetes/lib/clocks.ts';
 import type { ClusterAccess } from '../cache/access.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
-import { VmChanger, type Change } from '../changes/vm-changer.ts';
+import { VmChanger, type Change, type Changed } from '../changes/vm-changer.ts';
 import { References } from '../configuration/references.ts';
-import { doWithClaim, NO_CLAIM, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
+import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import { startOrStop } from '../disruption/call-subresource.ts';
+import { startVm, stopVm } from '../disruption/call-subresource.ts';
 import { Migrations } from '../disruption/migrations.ts';
-import { Refusals } from '../disruption/refusals.ts';
 import { restartVm } from '../disruption/restart-vm.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithCachedVmi, liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
+import { HeldVms } from './held-vms.ts';
 import { owningPool } from './snapshot-of-vms.ts';
 
 const TRY_AGAIN_MS = 100;
@@ -49,6 +51,8 @@ const EVENT_REASONS = {
 export interface VmPowerOptions extends ClusterAccess {
   claims: DisruptionClaims;
   action: PowerAction;
+  /** What the VMs are disrupted for, as budgets name it; by default, what the action is called. */
+  disruptsFor?: DisruptionReason;
   /** UID or ID of what the VMs are acted on for: noted on them. */
   by: string;
   /** See `PowerRecord`. */
@@ -87,12 +91,14 @@ interface PooledVm extends LiveVm {
 export class VmPower {
   readonly #in: VmPowerOptions;
   readonly #references: References;
-  readonly #refusals = new Refusals();
+  /** VMs that are not to be acted on at this moment. */
+  readonly held: HeldVms;
   readonly #changer: VmChanger | undefined;
   #minVersions: ResourceVersions = {};
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
+    this.held = new HeldVms(options);
     this.#references = new References(options.client);
     const { client, cache, change } = options;
     this.#changer = change && new VmChanger(client, cache, change);
@@ -101,16 +107,6 @@ export class VmPower {
   /** What a cache must have reached to show what was done. */
   get minVersions(): ResourceVersions {
     return this.#minVersions;
-  }
-
-  /** When VMs that were refused may be tried again, in milliseconds since the epoch. */
-  get times(): number[] {
-    return this.#refusals.times;
-  }
-
-  /** Why the VM, or another of its pool, was refused a moment ago; null if it may be tried. */
-  whyRefused(vm: VmView, now: number): string | null {
-    return this.#refusals.whyNot(namespacedName(vm), now) ?? this.#refusals.whyNot(vm.owner?.uid ?? '', now);
   }
 
   /** Whether the VM was acted on for that already, as the VM is. */
@@ -167,11 +163,11 @@ export class VmPower {
     begun: VmInProgress,
   ): Promise<NotAdmitted | null> {
     const message = this.#whyNot(action, target, live);
-    if (message !== null) return this.#refused(key, message);
+    if (message !== null) return this.held.refused(key, message);
     const { stored, vm, vmi } = live!;
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     const done = await this.#act(action, live!, begun);
-    if (done instanceof NotAdmitted) return this.#refused(vm.owner?.uid ?? key, done.whyNot);
+    if (done instanceof NotAdmitted) return this.held.refusedBy(done, vm.owner?.uid ?? key);
     this.#hasDone(done);
     await this.#recordEvent(action, vm);
     return null;
@@ -183,9 +179,9 @@ export class VmPower {
     if (live !== undefined && this.#recordedChange(live.vm) !== undefined)
       return this.#restartFor(item, live.vm, begun);
     const message = this.#whyNot('Patch', item.target, live);
-    if (message !== null) return this.#refused(key, message);
-    const changed = await this.#changer!.change(live!);
-    if (changed instanceof NotAdmitted) return this.#refused(key, changed.whyNot);
+    if (message !== null) return this.held.refused(key, message);
+    const changed = await this.#changer!.change(live!, (write) => this.#claimed(live!, write));
+    if (changed instanceof NotAdmitted) return this.held.refusedBy(changed, key);
     if (changed.is === 'nothing') return { vm: key, end: 'Gone', message: 'it has it already' };
     if (changed.is === 'skipped') return { vm: key, end: 'Left', message: changed.message };
     this.#hasDone({ vms: changed.vm.resourceVersion });
@@ -194,12 +190,18 @@ export class VmPower {
     return this.#restartFor(item, changed.vm, begun);
   }
 
+  /** Writes a change that KubeVirt applies to the VMI while that runs: mostly by a migration. No pool counts these. */
+  #claimed({ vm, vmi }: LiveVm, write: (claim: Claim) => Promise<Changed>): Promise<Changed | NotAdmitted> {
+    const target = { vm, vmi, reason: 'Change', migration: BY_KUBEVIRT, pool: null } as const;
+    return doWithClaim(this.#in.claims, target, write);
+  }
+
   async #restartFor(item: PowerVm, vm: VmView, begun: VmInProgress): Promise<NotAdmitted | null> {
     const target = this.#recordedChange(vm)?.vmi;
     // Every client that may change the VM may write a record there.
     if (target === undefined || this.#in.change?.restarts !== true) return null;
     const isObserved = await waitForObservedGeneration(this.#in.cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
-    if (!isObserved) return this.#refused(item.name, 'KubeVirt has not observed its spec');
+    if (!isObserved) return this.held.refused(item.name, 'KubeVirt has not observed its spec');
     const live = await this.#read(item.name);
     if (live !== undefined && this.hasActedOn(live.vm, live.vmi)) return null;
     return this.#power('Restart', { ...item, target }, live, begun);
@@ -215,11 +217,6 @@ export class VmPower {
     return this.#in.whyNotAnyMore(vm, { vmiOf: () => vmi, poolOf: () => owner });
   }
 
-  #refused(budget: string, message: string): NotAdmitted {
-    this.#refusals.add(budget, message);
-    return new NotAdmitted(message);
-  }
-
   #hasDone(seen: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, seen);
   }
@@ -229,22 +226,24 @@ export class VmPower {
     return recordVmEvent(client, vm, { type: 'Normal', reason: EVENT_REASONS[action], action, note });
   }
 
-  /** A restart or a migration takes a claim on the budget of the VM's pool, if it has one. */
+  /** All but a start takes places in the budgets of the VM. A stop asks no pool: a user asks for no availability. */
   async #act(
     action: Exclude<PowerAction, 'Patch'>,
     { vm, vmi, owner }: PooledVm,
     begun: VmInProgress,
   ): Promise<ResourceVersions | NotAdmitted> {
     const { client, claims } = this.#in;
-    const key = owner?.pool.metadata ?? null;
-    if (action === 'Migrate') return this.#migrate(key, await this.#annotate(vm, vmi, begun, NO_CLAIM), vmi!, begun);
-    const act = async (claim: Claim): Promise<ResourceVersions> => {
+    const pool = owner?.pool.metadata ?? null;
+    const written = clocks();
+    if (action === 'Start') return orRefused(startVm(client, await this.#annotate(vm, vmi, begun), written));
+    const { reason } = this.held;
+    if (action === 'Migrate') return this.#migrate({ vm, vmi: vmi!, pool, reason }, begun);
+    return doWithClaim(claims, { vm, vmi, reason, pool: action === 'Stop' ? null : pool }, async (claim) => {
       const written = clocks();
       const annotated = await this.#annotate(vm, vmi, begun, claim);
-      if (action !== 'Restart') return orRefused(startOrStop(client, annotated, ACTION_LABELS[action].verb, written));
+      if (action === 'Stop') return orRefused(stopVm(client, annotated, written, claim));
       return orRefused(restartVm(client, { vm: annotated, vmi: vmi!, claim, written }));
-    };
-    return doWithClaim(claims, action === 'Restart' ? key : null, { vm, vmi }, act);
+    });
   }
 
   /**
@@ -252,19 +251,18 @@ export class VmPower {
    * made.
    */
   async #migrate(
-    key: PoolKey | null,
-    vm: VmView,
-    vmi: VmiView,
-    { migration: attempt }: VmInProgress,
+    { vm, vmi, pool, reason }: { vm: VmView; vmi: VmiView; pool: PoolKey | null; reason: DisruptionReason },
+    begun: VmInProgress,
   ): Promise<ResourceVersions | NotAdmitted> {
+    const { migration: attempt } = begun;
     if (attempt === undefined || (vmi.evacuation?.attempt ?? 0) >= attempt)
       return new NotAdmitted('another migration of it has just ended');
-    const begun = await new Migrations({ ...this.#in, key }).begin({ purpose: 'operation', vm, vmi, attempt });
-    return begun instanceof NotAdmitted ? begun : { ...begun, vms: vm.resourceVersion };
+    const note = (claim: Claim): Promise<VmView> => this.#annotate(vm, vmi, begun, claim);
+    return new Migrations({ ...this.#in, key: pool }).begin({ purpose: 'operation', vm, vmi, attempt, reason, note });
   }
 
   /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */
-  async #annotate(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, { lastCheck }: Claim): Promise<VmView> {
+  async #annotate(vm: VmView, vmi: VmiView | undefined, begun: VmInProgress, claim?: Claim): Promise<VmView> {
     const { client, cache } = this.#in;
     const { namespace, name, uid, resourceVersion } = vm;
     const annotations = {
@@ -272,7 +270,9 @@ export class VmPower {
     };
     const patch = { metadata: { uid, resourceVersion, annotations } };
     return cache.vmView(
-      await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, { lastCheck }),
+      await patchKept<VirtualMachine>(client, VirtualMachines, { namespace, name }, patch, {
+        lastCheck: claim?.lastCheck,
+      }),
     );
   }
 

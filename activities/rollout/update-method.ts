@@ -17,6 +17,7 @@ import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
 import { remembered } from '../cache/remembered.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
+import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import type {
   WaitWithoutPlace,
   Begun,
@@ -27,14 +28,14 @@ import type {
   WaveStop,
 } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
+import { updateLook } from './update-look.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmUpdater } from './vm-updater.ts';
 
-/** The pool's budget is the only one. */
-const OWN_BUDGET = '';
 const GONE: WaveStop = { stop: 'superseded', message: 'its pool is gone' };
 
 interface UpdateMethodOptions extends Pick<ClusterAccess, 'cache'> {
+  claims: DisruptionClaims;
   request: UpdateRequest;
   updater: VmUpdater;
   template: PoolTemplate;
@@ -95,7 +96,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
 
   turn({ busy, ended }: WaveProgress, now: number): Turn<BatchVm> {
     const waiting = this.#request.vms.filter(({ name }) => !busy.has(name) && !ended.has(name));
-    const { next, full = this.#refusals.whyNot(OWN_BUDGET, now) } = this.#chosen(waiting, busy, now);
+    const { next, full = this.#refusals.any(now) } = this.#chosen(waiting, busy, now);
     const whyNot = full ?? 'the disruption budget is used up';
     return { next, waiting, open: waiting.length, whyNot, dueAt: Infinity, times: this.#refusals.times };
   }
@@ -107,17 +108,32 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     const vms = (): VmView[] => this.#in.cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
     // One look asks for each VMI of the pool several times.
     const vmiOf = remembered(this.#vmiOf);
-    const isFull = this.#refusals.whyNot(OWN_BUDGET, now) !== null;
+    const isFull = this.#refusals.whyNot(pool.metadata.uid, now) !== null;
+    const isHeld = this.#heldBy(vmiOf, now);
     let remaining = isFull ? 0 : new DisruptionBudget({ pool, vms: vms(), vmiOf, acting: busy, now }).remaining;
     let toStep = remainingToStep({ ...this.#request, pool, vms, vmiOf, onTheirWay: busy }) ?? Infinity;
     const next = waiting.filter((item) => {
       const [costs, advances] = [this.#costs(item, vmiOf), this.#advances(item)];
       if ((costs && remaining <= 0) || (advances && toStep <= 0)) return false;
+      if (costs && isHeld(item)) return false;
       remaining -= Number(costs);
       toStep -= Number(advances);
       return true;
     });
     return { next, ...(toStep <= 0 && { full: STEP_IS_FULL }) };
+  }
+
+  /** Whether budgets that select the VM have no room for it. */
+  #heldBy(vmiOf: VmiOf, now: number): (item: BatchVm) => boolean {
+    const known = (uid: string): string | null => this.#refusals.whyNot(uid, now);
+    const whyNot = updateLook(this.#in.claims, known);
+    return (item) => {
+      const vm = this.#vmOf(item.name);
+      const refusal = vm === undefined ? null : whyNot(item, vm, vmiOf(vm));
+      if (refusal === null) return false;
+      if (known(refusal.budget) === null) this.#refusals.add(refusal.budget, refusal.message, refusal.opensAt);
+      return true;
+    };
   }
 
   /** Whether it gets the revision only now, as a replica: so many may before a step. */
@@ -149,8 +165,9 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     // It is made again by the batch.
     if (item.act === 'replace') return null;
     const outcome = await this.#in.updater.execute(item, wait);
-    if (outcome instanceof NotAdmitted) this.#refusals.add(OWN_BUDGET, outcome.whyNot);
-    else this.#refusals.forget(OWN_BUDGET);
+    const { uid: own } = this.#request.key;
+    if (!(outcome instanceof NotAdmitted)) this.#refusals.forget(own);
+    else this.#refusals.add(outcome.budget?.uid ?? own, outcome.whyNot, outcome.budget?.opensAt);
     return outcome;
   }
 

@@ -54,7 +54,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
         if ('outcomes' in prepared) return { ...prepared, begun: [] };
         const { pool, updater, template } = prepared;
         const expanded = await revisions.expanded(key, revision);
-        const method = new UpdateMethod({ cache, request, updater, template, expanded });
+        const method = new UpdateMethod({ cache, claims: options.claims, request, updater, template, expanded });
         const { outcomes, begun, minVersions } = await disrupt(method, { ...options, cancelRequested, ...PACE });
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes: inShort(outcomes), begun, minVersions };

@@ -1,15 +1,12 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
-import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
-import { vmView, type VirtualMachine } from '../../decisions/from-object/vm.ts';
+import { vmView } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { recheckMigration, recheckVm, whyExcessive, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
-import { remainingToStep } from '../../decisions/rollout/turns/step.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
@@ -17,7 +14,7 @@ import { ActRefused, isConflict } from '../../kubernetes/errors.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
-import { actWithClaim, NO_CLAIM, NotAdmitted, notDone, type Acted, type Claim } from '../disruption-budget/claim.ts';
+import { actInPool, claimlessFor, NotAdmitted, notDone, type Acted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import type { WaitWithoutPlace } from '../disruption/method.ts';
@@ -25,9 +22,9 @@ import { Migrations } from '../disruption/migrations.ts';
 import { restartVm } from '../disruption/restart-vm.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
-import { deleteVm } from '../members/delete-member.ts';
-import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
+import { deleteReplaced } from './delete-replaced.ts';
+import { migrationBy } from './update-look.ts';
 import { VmTargets, type Glance, type Look, type Made, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
@@ -121,7 +118,13 @@ export class VmUpdater {
     const message = whyExcessive(item, await this.#targets.needOf(pool, vm, todo.vmi), pool);
     if (message !== null) return deferred(item, message);
     const { attempt } = item.migration!;
-    const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: todo.vmi, attempt });
+    const begun = await this.#migrations.begin({
+      purpose: 'update',
+      vm,
+      vmi: todo.vmi,
+      attempt,
+      reason: 'Rollout',
+    });
     // Another migration gives it another pod as well, and holds up no other VM.
     if (begun instanceof NotAdmitted) return begun.reason === 'NoClaim' ? begun : ownDeferred(item, begun.whyNot);
     this.#raiseMinVersions(begun);
@@ -131,14 +134,15 @@ export class VmUpdater {
   async #executeOnce(item: BatchVm, wait: WaitWithoutPlace, tries: number): Promise<Outcome | NotAdmitted> {
     const { key, claims } = this.#in;
     const glance = tries === 0 ? this.#targets.cached(item) : undefined;
+    const asked = { reason: 'Rollout', pool: key, ...migrationBy(item) } as const;
     if (glance !== undefined && this.#disrupts(item, glance))
-      return actWithClaim(claims, key, { vm: glance.view, vmi: glance.vmi }, async (claim) => {
+      return actInPool(claims, { vm: glance.view, vmi: glance.vmi, ...asked }, async (claim) => {
         const look = await this.#targets.ofPool(item, claim.pool);
         return this.#actOn(item, look, claim, wait);
       });
     const look = await this.#targets.live(item);
-    if (look === undefined || !this.#disrupts(item, look)) return (await this.#actOn(item, look, NO_CLAIM, wait)).value;
-    return actWithClaim(claims, key, { vm: look.view, vmi: look.own }, (claim) =>
+    if (look === undefined || !this.#disrupts(item, look)) return (await this.#actOn(item, look, null, wait)).value;
+    return actInPool(claims, { vm: look.view, vmi: look.own, ...asked }, (claim) =>
       this.#actOn(item, { ...look, pool: claim.pool }, claim, wait),
     );
   }
@@ -149,8 +153,13 @@ export class VmUpdater {
     return todo.need === 'act' && todo.disrupts;
   }
 
-  /** Does to the VM what is to be done, in its place if that costs one. */
-  async #actOn(item: BatchVm, look: Look | undefined, claim: Claim, wait: WaitWithoutPlace): Promise<Acted<Outcome>> {
+  /** Does to the VM what is to be done. `claim`: null for what needs none; if it turns out to need one: `again`. */
+  async #actOn(
+    item: BatchVm,
+    look: Look | undefined,
+    claim: Claim | null,
+    wait: WaitWithoutPlace,
+  ): Promise<Acted<Outcome>> {
     if (item.act === 'replace' && isGoing(this.#in.key, item, look?.view)) return notDone(null);
     if (look === undefined) return notDone(gone(item));
     const todo = this.#decide(item, look);
@@ -158,55 +167,35 @@ export class VmUpdater {
     if (todo.need === 'deferred') return notDone(deferred(item, todo.message));
     if (todo.need === 'nothing')
       return notDone(item.act === 'write' || item.act === 'replace' ? { vm: item.name, end: 'Updated' } : null);
-    if (todo.disrupts && claim === NO_CLAIM) return notDone('again');
+    const right = todo.disrupts ? claim : (claim ?? claimlessFor(look.view, look.own));
+    if (todo.disrupts && right === null) return notDone('again');
+    right?.recheck(look.view);
     const need = await this.#targets.needOf(look.pool, look.view, look.own);
     const message = whyExcessive(item, need, look.pool, todo.restarts);
-    return message === null ? this.#act(item, todo, look, claim, wait) : notDone(deferred(item, message));
+    return message === null ? this.#act(item, todo, look, right, wait) : notDone(deferred(item, message));
   }
 
   /** Does it, unless something that concerns this VM alone stands in the way. */
-  async #act(item: BatchVm, todo: ToDo, look: Look, claim: Claim, wait: WaitWithoutPlace): Promise<Acted<Outcome>> {
+  async #act(
+    item: BatchVm,
+    todo: ToDo,
+    look: Look,
+    claim: Claim | null,
+    wait: WaitWithoutPlace,
+  ): Promise<Acted<Outcome>> {
     const made = await this.#targets.targetOf(look);
     const ofItsOwn = await this.#whyOwnLater(item, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);
     await this.#in.kept;
-    if (item.act === 'replace') return this.#remove(look.pool, look.vm, claim);
+    if ((item.act === 'replace' || todo.restarts !== null) && claim === null) return notDone('again');
+    if (item.act === 'replace') return deleteReplaced(this.#in, look, claim!);
     if (todo.writes) this.#writing.add(item.name);
     const now = todo.writes ? await this.#write(look, made, claim) : look.view;
-    if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim, wait);
-    if (item.act !== 'write') return notDone(null);
+    if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim!, wait);
+    if (item.act !== 'write') return { isDone: 'live', value: null };
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.label(live);
     return notDone({ vm: item.name, end: 'Updated' });
-  }
-
-  /**
-   * Deletes the VM with its disks. Owners are deleted after what they own, so the VM's deletion implies that of its
-   * disks: otherwise the next VM with the number would take up the old ones.
-   */
-  async #remove(
-    { metadata: pool }: StoredPool,
-    { metadata }: Stored<VirtualMachine>,
-    { lastCheck }: Claim,
-  ): Promise<Acted<Outcome>> {
-    const { client, cache, key } = this.#in;
-    const { name, uid, resourceVersion } = metadata;
-    const acted = await deleteVm(
-      { client, cache },
-      key,
-      { name, uid, resourceVersion },
-      {
-        propagationPolicy: 'Foreground',
-        // What was decided was decided on this version.
-        isSame: (now) => now.resourceVersion === resourceVersion,
-        isWanted: async () => (await livePool(client, key))?.metadata.generation === pool.generation,
-        tries: 1,
-        lastCheck,
-      },
-    );
-    if (acted === 'done') return { isDone: true, value: null };
-    if (acted !== 'notWanted' && acted.skippedAt === undefined) return { isDone: true, value: null };
-    throw new ActRefused('Conflict', 'it, or its pool, has just changed');
   }
 
   /** Returns its outcome if something that concerns this VM alone stands in the way. */
@@ -264,14 +253,19 @@ export class VmUpdater {
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, { lastCheck }: Claim): Promise<VmView> {
+  async #write({ pool, vm, view, own, right }: Look, { target, merged }: Made, claim: Claim | null): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline);
     // The VMI runs drifted content: it has no revision until it has restarted or was updated live.
     if (right?.isVmiOld === true) await this.#writeToVmi(own!, { labels: { [REVISION_LABEL]: null } });
-    const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
+    const written = await this.#writer.update(pool, {
+      before: vm,
+      after: merged,
+      made: target,
+      lastCheck: claim?.lastCheck,
+    });
     if (written === undefined) return view;
     this.#raiseMinVersions({ vms: written.metadata.resourceVersion });
     if (right !== undefined) refuseDrift(written, target);

@@ -158,10 +158,12 @@ function besidesClaimed(watched: WatchedObjects, cache: Pick<ClusterCache, 'isDe
     ...watched,
     all: () => watched.all().filter(isServed),
     exists: (key) => isServed(key) && watched.exists(key),
-    affected: (change) =>
-      change.kind === 'claim'
+    affected: (change) => {
+      if (change.kind === 'namespace') return [];
+      return change.kind === 'claim'
         ? watched.all().filter((key) => key.startsWith(`${change.namespace}/`))
-        : watched.affected(change).filter(isServed),
+        : watched.affected(change).filter(isServed);
+    },
     isUnsettled: (key) => isServed(key) && watched.isUnsettled(key),
   };
 }

@@ -1,6 +1,7 @@
 import { CAPS } from '../../api/lib/caps.ts';
 import { drainRules, type DrainRules } from '../../api/rules/pool-defaults.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { heldUntil, type Refusal } from '../disruption/held.ts';
 import { shouldBeginBy, whyNotBegun } from '../disruption/migration.ts';
 import { deferred } from '../disruption/need.ts';
 import { isActive } from '../health/availability.ts';
@@ -33,7 +34,7 @@ export interface DrainPlan {
   requeueAt: number | null;
 }
 
-export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> {
+export interface DrainInput extends Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'whyHeld' | 'now'> {
   /** Names of VMs that an activity is just moving off their nodes. */
   acting: readonly string[];
   /** VMs that something else is done to, and what. */
@@ -157,11 +158,15 @@ class Drain {
     const known = new Set(refusals.map(({ uid }) => uid));
     let places = CAPS.refusedEvacuations - refusals.length - acting.length;
     for (const { vm, need } of acts) {
+      const held = need.needsBudget && !need.isBegun ? this.#whyHeld(vm, need) : null;
       if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (need.needsBudget && budget.most === 0) this.#add(vm, 'Stuck', `waits: ${budget.whyFull()}`);
       else if (need.needsBudget && !budget.admits(vm)) {
         this.#add(vm, 'Budget', `waits: ${budget.format(' or being moved')}`);
         this.#requeue(budget.againAt);
+      } else if (held !== null) {
+        this.#add(vm, 'Budget', `waits: ${held.message}`);
+        this.#requeue(heldUntil(held, now));
       } else if (!known.has(vmiOf(vm)!.uid) && places-- <= 0)
         this.#add(vm, 'Waiting', `waits: ${CAPS.refusedEvacuations} others could not be moved`);
       else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
@@ -179,6 +184,10 @@ class Drain {
         this.#addStatus(vm, need.refused ?? { need: 'underway', message, until: null });
       }
     }
+  }
+
+  #whyHeld(vm: VmView, { act, isWish }: Act): Refusal | null {
+    return this.#in.whyHeld?.(vm, act === 'migrate' ? act : 'restart', isWish ? 'Wish' : 'Drain') ?? null;
   }
 
   /** What VMs wait for outside of the windows; null inside. */

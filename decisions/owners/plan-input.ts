@@ -1,4 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { WhyHeld } from '../disruption/held.ts';
 import type { VmiOf } from '../health/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
@@ -25,6 +26,8 @@ export interface PlanInput {
     standby?: readonly string[];
   };
   vmiOf: VmiOf;
+  /** Absent if no budgets select VMs. */
+  whyHeld?: WhyHeld | undefined;
   /** The zone of a node; null or absent if it is unknown. */
   zoneOf?: (node: string) => string | null;
   /** How the rollout stands; null for a new pool. */

@@ -4,6 +4,7 @@ import { listed } from '../../api/lib/listed.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { requesterOf } from '../../api/requested-by.ts';
 import { DisruptionBudget } from '../disruption-budget/budget.ts';
+import { heldUntil, type Refusal, type WhyHeld } from '../disruption/held.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../health/availability.ts';
 import { whyClosed, windowAt } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
@@ -53,11 +54,14 @@ export function nextVms(
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
   const candidates = inOrder(context, isStandbyFirst ? standby : free, stepRemaining === null ? null : target.revision);
   const limits = { budget: Math.max(budget.remaining, 0), toStep: stepRemaining };
-  const { chosen, paid, hasMore } = choose(context, candidates, { ...limits, pays: () => true });
+  const { chosen, paid, hasMore, held } = choose(context, candidates, { ...limits, pays: () => true });
   const wait = queued.filter((item) => item.revision === target.revision).length;
   if (chosen.length === 0 && (hasMore || (wait > 0 && limits.budget === 0))) {
     const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
     sayFull(context, state, { budget, blockedBy });
+  } else if (chosen.length === 0 && held !== null) {
+    context.waits.for('Budget', held.message);
+    context.waits.requeue(heldUntil(held, now));
   }
   if (chosen.length === 0 || isTooEarly(context) || context.input.batches.length >= CAPS.batches) return null;
   // VMs that go down without a loss of service do not wait.
@@ -83,15 +87,26 @@ interface Choice {
   paid: Set<Candidate>;
   /** Whether others would have been taken but for the limits. */
   hasMore: boolean;
+  /** Why budgets that select VMs have one of them wait; null if they do not. */
+  held: Refusal | null;
 }
 
-function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candidate[], limits: Limits): Choice {
+function choose(
+  { input: { vmiOf, whyHeld } }: RolloutContext,
+  candidates: readonly Candidate[],
+  limits: Limits,
+): Choice {
   let { budget, toStep } = limits;
-  const choice: Choice = { chosen: [], paid: new Set(), hasMore: false };
+  const choice: Choice = { chosen: [], paid: new Set(), hasMore: false, held: null };
   for (const candidate of candidates) {
     const { vm, act, down } = candidate;
     // Before a step, only running VMIs say anything about the new revision.
     if (toStep !== null && isRegular(vm) && (toStep <= 0 || !isMeantToRun(vm, vmiOf(vm)))) continue;
+    const refusal = whyHeldNow(whyHeld, candidate);
+    if (refusal !== null) {
+      choice.held ??= refusal;
+      continue;
+    }
     const costs = act !== 'write' && !down && limits.pays(candidate);
     if ((costs && budget <= 0) || choice.chosen.length >= MAX_IN_BATCH) {
       choice.hasMore = true;
@@ -104,6 +119,12 @@ function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candi
     choice.paid.add(candidate);
   }
   return choice;
+}
+
+/** Why budgets that select the VM have no room for what an update does to it. */
+function whyHeldNow(whyHeld: WhyHeld | undefined, { vm, act, down }: Candidate): Refusal | null {
+  if (whyHeld === undefined || act === 'write' || down) return null;
+  return whyHeld(vm, act === 'replace' ? 'restart' : act, 'Rollout');
 }
 
 /** Says that the rollout waits for the budget, or that it is blocked by VMs that have been down for long. */

@@ -28,7 +28,9 @@ export type OwnerChange =
 export type CacheChange =
   | ObjectChange
   /** A namespace is left to its own workers, or no longer is. */
-  | { kind: 'claim'; namespace: string };
+  | { kind: 'claim'; namespace: string }
+  /** A namespace has come or gone, or has got other labels. */
+  | { kind: 'namespace' };
 
 /** Changes of objects that pools, sets and operations go by. */
 export type ObjectChange =

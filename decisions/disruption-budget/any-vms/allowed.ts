@@ -5,15 +5,6 @@ import { ACT_WITHIN_MS } from '../claims.ts';
 import type { StoredBudget } from '../stored-budget.ts';
 import type { Counts } from './counts.ts';
 
-/** Why a VM waits for a budget. */
-export interface Refusal {
-  /** UID of the budget. */
-  budget: string;
-  message: string;
-  /** When a window of the budget opens, in milliseconds since the epoch; absent if it waits for no window. */
-  opensAt?: number;
-}
-
 /** Whether a budget asks for migrations on their own. Otherwise, a VM that migrates is not available. */
 export const countsMigrations = ({ maxMigrating }: BudgetSpec): boolean => maxMigrating !== undefined;
 
@@ -40,7 +31,7 @@ const holdsFor = ({ reasons }: BudgetSpec, reason: DisruptionReason): boolean =>
   reasons === undefined ? reason !== 'ScaleIn' : reasons.includes(reason);
 
 /** What a budget says at a time, by its windows: its limits hold, or it allows anything, or nothing may begin. */
-type Hours = { hold: 'limits' } | { hold: 'nothing' } | { hold: 'all'; opensAt: number | null; why: string };
+export type Hours = { hold: 'limits' } | { hold: 'nothing' } | { hold: 'all'; opensAt: number | null; why: string };
 
 export function hoursAt({ windows = [], outside }: BudgetSpec, now: number): Hours {
   const state = windowAt(windows, now);

@@ -1,5 +1,6 @@
 import type { BudgetClaim, DisruptionReason } from '../../../api/budgets/budget.ts';
 import { CAPS } from '../../../api/lib/caps.ts';
+import type { Refusal } from '../../disruption/held.ts';
 import { isActive, isDown, isMeantToRun, liveVmi, type VmiOf } from '../../health/availability.ts';
 import { isStandby, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
@@ -7,22 +8,19 @@ import { stateOfMigration } from '../claims.ts';
 import type { ClaimRequest } from '../grant-claims.ts';
 import { namespacedName } from '../restart-budget.ts';
 import type { StoredBudget } from '../stored-budget.ts';
-import {
-  allowedBy,
-  countsMigrations,
-  formatBudget,
-  hoursAt,
-  whyFull,
-  whyNoMigration,
-  type Refusal,
-} from './allowed.ts';
+import { allowedBy, countsMigrations, formatBudget, hoursAt, whyFull, whyNoMigration, type Hours } from './allowed.ts';
 import { add, countsOf, isFree, NOT_COUNTED, type Counts } from './counts.ts';
 import type { BudgetTally } from './tally.ts';
 
 /** A VM that is to be disrupted, as the caller has seen it last. */
 export interface PlaceRequest extends ClaimRequest {
   reason: DisruptionReason;
+  /** Which migration of the VMI by drover it is; `BY_KUBEVIRT` if KubeVirt is to change the VMI while it runs. */
+  migration?: number | undefined;
 }
+
+/** Instead of the number of a migration by drover: KubeVirt migrates the VMI by itself, to apply what was changed. */
+export const BY_KUBEVIRT = 0;
 
 interface Seen {
   vmOf: (key: string) => VmView | undefined;
@@ -44,12 +42,18 @@ export function stateOfPlace(claim: BudgetClaim, { vmOf, vmiOf }: Seen): 'used' 
   const live = liveVmi(vmi);
   if (!isMeantToRun(vm, vmi) && live === undefined) return null;
   if (live !== undefined && live.uid === claim.vmi && !vm.changingState) {
-    const state = claim.migration === undefined ? 'unused' : stateOfMigration(claim.migration, live);
+    const { migration, at } = claim;
+    if (migration === BY_KUBEVIRT) return hasMigratedSince(live, Date.parse(at)) ? null : 'unused';
+    const state = migration === undefined ? 'unused' : stateOfMigration(migration, live);
     return state === 'over' ? null : state;
   }
   if (isDown(vm, vmi)) return null;
   return vm.changingState ? 'used' : null;
 }
+
+/** Whether it counts as migrating from now on, or has come through. KubeVirt's times are in whole seconds. */
+const hasMigratedSince = ({ migration, migratedAt }: VmiView, since: number): boolean =>
+  migration !== null || (migratedAt !== null && migratedAt + 1_000 > since);
 
 /** The room in a budget: how its VMs count, claims included. */
 class Room {
@@ -103,6 +107,70 @@ class Room {
   }
 }
 
+/** What a budget answers to requests at one time, by how its VMs count and the claims on it. */
+export class Places {
+  readonly #budget: StoredBudget;
+  readonly #hours: Hours;
+  readonly #room: Room;
+  /** By `namespace/name` of their VMs. */
+  readonly claims: Map<string, BudgetClaim>;
+
+  /** `active`: claims that still count. `now`: milliseconds since the epoch. */
+  constructor(
+    budget: StoredBudget,
+    tally: Pick<BudgetTally, 'of' | 'total'>,
+    active: readonly BudgetClaim[],
+    now: number,
+  ) {
+    this.#budget = budget;
+    this.#hours = hoursAt(budget.spec, now);
+    this.#room = new Room(budget, tally);
+    this.claims = new Map(active.map((claim) => [keyOf(claim), claim]));
+    for (const [key, { migration }] of this.claims) this.#room.take(key, migration);
+  }
+
+  /** How all VMs count, claimed ones included. */
+  get counts(): Counts {
+    return this.#room.total;
+  }
+
+  /** Counts the VM as the caller has seen it. */
+  see({ vm, vmi }: PlaceRequest): void {
+    const key = namespacedName(vm);
+    this.#room.set(key, countsOf(vm, vmi, countsMigrations(this.#budget.spec)));
+    const claim = this.claims.get(key);
+    if (claim !== undefined) this.#room.take(key, claim.migration);
+  }
+
+  /** Why the request, of a VM that was seen, has to wait; null if it need not. */
+  whyNot({ vm, vmi, by, migration }: PlaceRequest): Refusal | null {
+    const key = namespacedName(vm);
+    const existing = this.claims.get(key);
+    const live = liveVmi(vmi);
+    if (existing !== undefined && existing.by !== by && live?.uid === existing.vmi && live?.ready === true)
+      return { budget: key, message: `${existing.by} is about to disrupt it` };
+    const free = isFree(vm, vmi);
+    const hours = this.#hours;
+    if (hours.hold === 'all' && !free)
+      return this.#refused(`${formatBudget(this.#budget)}: ${hours.why}`, hours.opensAt);
+    const message = hours.hold === 'limits' ? this.#room.whyNot(key, migration, free) : null;
+    if (message !== null) return this.#refused(message);
+    return existing === undefined && this.claims.size >= CAPS.claims
+      ? this.#refused(`${CAPS.claims} VMs of ${formatBudget(this.#budget)} are being disrupted already`)
+      : null;
+  }
+
+  take(request: PlaceRequest, at: string): void {
+    const key = namespacedName(request.vm);
+    this.#room.take(key, request.migration);
+    this.claims.set(key, placeOf(request, liveVmi(request.vmi), at));
+  }
+
+  #refused(message: string, opensAt: number | null = null): Refusal {
+    return { budget: this.#budget.metadata.uid, message, ...(opensAt !== null && { opensAt }) };
+  }
+}
+
 /** What came of requests: the claims to write, and how all counts with them. */
 interface Granted {
   claims: BudgetClaim[];
@@ -122,34 +190,14 @@ export function grantPlaces(
   requests: readonly PlaceRequest[],
   at: string,
 ): Granted {
-  const room = new Room(budget, tally);
-  const claims = new Map(active.map((claim) => [keyOf(claim), claim]));
-  const hours = hoursAt(budget.spec, Date.parse(at));
-  for (const { vm, vmi } of requests) room.set(namespacedName(vm), countsOf(vm, vmi, countsMigrations(budget.spec)));
-  for (const [key, { migration }] of claims) room.take(key, migration);
-  const refused = (message: string, opensAt: number | null = null): Refusal => ({
-    budget: budget.metadata.uid,
-    message,
-    ...(opensAt !== null && { opensAt }),
-  });
+  const places = new Places(budget, tally, active, Date.parse(at));
+  for (const request of requests) places.see(request);
   const answers = requests.map((request): Refusal | null => {
-    const { vm, vmi, by, migration } = request;
-    const key = namespacedName(vm);
-    const existing = claims.get(key);
-    const live = liveVmi(vmi);
-    if (existing !== undefined && existing.by !== by && live?.uid === existing.vmi && live?.ready === true)
-      return refused(`${existing.by} is about to disrupt it`);
-    const free = isFree(vm, vmi);
-    if (hours.hold === 'all' && !free) return refused(`${formatBudget(budget)}: ${hours.why}`, hours.opensAt);
-    const message = hours.hold === 'limits' ? room.whyNot(key, migration, free) : null;
-    if (message !== null) return refused(message);
-    if (existing === undefined && claims.size >= CAPS.claims)
-      return refused(`${CAPS.claims} VMs of ${formatBudget(budget)} are being disrupted already`);
-    room.take(key, migration);
-    claims.set(key, placeOf(request, live, at));
-    return null;
+    const refusal = places.whyNot(request);
+    if (refusal === null) places.take(request, at);
+    return refusal;
   });
-  return { claims: [...claims.values()], answers, counts: room.total };
+  return { claims: [...places.claims.values()], answers, counts: places.counts };
 }
 
 const placeOf = (

@@ -14,8 +14,8 @@ export interface Fleet {
   vmOf: (key: string) => VmView | undefined;
   vmiOf: VmiOf;
   keepers: () => Iterable<VmKeeper>;
-  /** By UID. */
-  keeperOf: (uid: string) => VmKeeper | undefined;
+  /** The pool or set as it is now. */
+  keeperNow: (keeper: VmKeeper) => VmKeeper | undefined;
   membersOf: (keeper: VmKeeper) => readonly VmView[];
   labelsOf: LabelsOfNamespace;
 }
@@ -32,7 +32,8 @@ export class BudgetTally {
   /** How many VMs are missing, by the UIDs of their pools and sets. */
   readonly #missing = new Map<string, number>();
   readonly #changed = new Set<string>();
-  readonly #changedKeepers = new Set<string>();
+  /** By UID. */
+  readonly #changedKeepers = new Map<string, VmKeeper>();
   readonly #total: Counts = { ...NOT_COUNTED };
 
   constructor(budget: StoredBudget, fleet: Fleet) {
@@ -48,8 +49,8 @@ export class BudgetTally {
   }
 
   /** Notes that this pool or set, or which VMs it has, has changed. */
-  keeperChanged(uid: string): void {
-    this.#changedKeepers.add(uid);
+  keeperChanged(keeper: VmKeeper): void {
+    this.#changedKeepers.set(keeper.metadata.uid, keeper);
   }
 
   /** All VMs together, as they are now. */
@@ -73,7 +74,7 @@ export class BudgetTally {
   #catchUp(): void {
     for (const key of this.#changed) this.#look(key, this.#fleet.vmOf(key));
     this.#changed.clear();
-    for (const uid of this.#changedKeepers) this.#lookAtKeeper(uid, this.#fleet.keeperOf(uid));
+    for (const [uid, keeper] of this.#changedKeepers) this.#lookAtKeeper(uid, this.#fleet.keeperNow(keeper));
     this.#changedKeepers.clear();
   }
 

@@ -25,7 +25,7 @@ import { RolloutWaits } from './waits.ts';
 
 export interface RolloutInput
   extends
-    Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'>,
+    Pick<PlanInput, 'pool' | 'vms' | 'vmiOf' | 'whyHeld' | 'now'>,
     Pick<RolloutTarget, 'templateOf' | 'changeFor' | 'plugs' | 'expandedOf' | 'correction'> {
   /** How KubeVirt applies changes to running VMs, if the pool itself doesn't say. */
   strategy: 'Stage' | 'LiveUpdate';

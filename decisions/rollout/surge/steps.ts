@@ -1,6 +1,8 @@
 import { DisruptionBudget } from '../../disruption-budget/budget.ts';
+import { heldUntil } from '../../disruption/held.ts';
 import { whyNotNow } from '../../disruption/reasons.ts';
 import { isActive, isReady, liveVmi } from '../../health/availability.ts';
+import { earlier } from '../../lib/earlier-and-later.ts';
 import { formatNames } from '../../lib/names.ts';
 import { allowanceOf, refusedOf } from '../../owners/failures.ts';
 import type { PlanInput } from '../../owners/plan-input.ts';
@@ -14,7 +16,7 @@ import type { SurgeNeed } from './need.ts';
 
 type SurgeInput = Pick<
   PlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
+  'pool' | 'vms' | 'vmiOf' | 'whyHeld' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
   need: SurgeNeed;
   /** Steps of scaling: replicas that are missing are made first. */
@@ -66,19 +68,25 @@ function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): Su
 /** Returns the extra VMs that the disruption budget lets go, and users don't keep. */
 function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; requeueAt: number | null } {
   if (leaving.length === 0) return { may: [], requeueAt: null };
-  const { pool, vms, vmiOf, now, need, inProgress } = input;
+  const { pool, vms, vmiOf, now, need, inProgress, whyHeld } = input;
   const acting = [...need.unsettled, ...inProgress.deleting];
   const budget = new DisruptionBudget({ pool, vms, vmiOf, acting, now });
   const free = leaving.filter(
     (vm) => !vm.protected && whyNotNow(vm, liveVmi(vmiOf(vm))) === null && !inProgress.creating.includes(vm.name),
   );
   const may: SurgeVm[] = [];
+  let heldAt: number | null = null;
   for (const vm of free) {
     if (!budget.admits(vm)) continue;
+    const held = whyHeld?.(vm, 'restart', 'Removal') ?? null;
+    if (held !== null) {
+      heldAt = earlier(heldAt, heldUntil(held, now));
+      continue;
+    }
     budget.charge(vm);
     may.push(vm);
   }
-  return { may, requeueAt: may.length < free.length ? budget.againAt : null };
+  return { may, requeueAt: may.length < free.length ? earlier(budget.againAt, heldAt) : null };
 }
 
 function departures(input: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {

@@ -6,7 +6,7 @@ import { whyNotNow } from '../../disruption/reasons.ts';
 import { isActive, activeVmi, liveVmi } from '../../health/availability.ts';
 import type { BatchVm } from '../../owners/batch.ts';
 import type { StoredPool } from '../../views/pool.ts';
-import { isOwnedBy, isRegular, type VmView } from '../../views/vm.ts';
+import { isOwnedBy, isRegular, isStandby, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 import { exceeds } from '../../vm-update/disruption.ts';
 import type { UpdateNeed } from '../../vm-update/need.ts';
@@ -25,7 +25,7 @@ interface UpdateStep {
   writes: boolean;
   /** The VMI to restart, if any. */
   restarts: VmiView | null;
-  /** Whether the VM may go down by it: the pool's disruption budget must be claimed first. */
+  /** Whether the VM may go down by it: a place in its disruption budgets must be claimed first. */
   disrupts: boolean;
 }
 
@@ -68,8 +68,8 @@ export function recheckVm(input: RecheckInput): Recheck {
   if (!writes && (!isOld || item.act === 'live')) return NOTHING;
   const restarts = item.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
-  const isCounted = isRegular(vm);
-  const disrupts = isCounted && (item.act === 'restart' ? vmi !== undefined : item.act !== 'write');
+  // An extra VM serves as well: others may be down because it stands in for them.
+  const disrupts = !isStandby(vm) && (item.act === 'restart' ? vmi !== undefined : item.act !== 'write');
   const message = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(input, vm, vmi) : null);
   return message === null ? { need: 'act', writes, restarts, disrupts } : deferred(message);
 }

@@ -2,6 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { VmChanger, type Change } from '../../../activities/changes/vm-changer.ts';
+import type { Claim } from '../../../activities/disruption-budget/claim.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { changesOf } from '../../../decisions/changes/change-record.ts';
@@ -19,6 +20,8 @@ export const CHANGE: Change = {
   restarts: false,
   record: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
 };
+
+const NO_BUDGETS: Claim = { lastCheck: () => {}, recheck: () => {} };
 
 /** An API server with VMs, and what a policy makes of each write of one. */
 export class Shop {
@@ -68,7 +71,9 @@ export class Shop {
     const changer = new VmChanger(this.client, this.cache, { ...CHANGE, ...change });
     return (stored) => {
       const vm = vmView(stored);
-      return inActivity(() => changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1 }) }));
+      return inActivity(() =>
+        changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1 }) }, (write) => write(NO_BUDGETS)),
+      );
     };
   }
 

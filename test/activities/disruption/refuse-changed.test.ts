@@ -9,7 +9,7 @@ const check = (value: string | undefined): Promise<void> => {
   const annotations = value === undefined ? {} : { 'drover.dev/do-not-disrupt': value };
   const metadata = { name: vm.name, uid: vm.uid, annotations, ownerReferences: [{ ...owner, controller: true }] };
   const client = { getMetadata: () => Promise.resolve({ metadata }) } as unknown as KubeClient;
-  return refuseChanged(client, vm);
+  return refuseChanged(client, vm, null);
 };
 
 test.each(['true', 'True', 'yes', '4h', '2999-01-01T00:00:00Z'])(

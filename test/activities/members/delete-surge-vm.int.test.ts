@@ -77,8 +77,9 @@ async function deleted({ key, extra, worker, places }: Given): Promise<'gone' | 
 /** Claims a place for a VM, and returns why there is none. */
 async function claimed({ key, places, worker }: Given, { metadata }: Stored): Promise<string | null> {
   const vm = vmView(await cluster().kube.get(VirtualMachines, metadata));
-  const answer = await places.claim(key, { vm, vmi: worker.cache.vmiOf(vm), by: 'somebody' });
-  return 'whyNot' in answer ? answer.whyNot : null;
+  const asked = { vm, vmi: worker.cache.vmiOf(vm), by: 'somebody', reason: 'Restart', pool: key } as const;
+  const answer = await places.claim(asked);
+  return 'message' in answer ? answer.message : null;
 }
 
 test('an extra VM is deleted, but not while it stands in for another that is down', async () => {

@@ -26,7 +26,14 @@ import { createUpdateActivities } from '../../../activities/rollout/update-vms.t
 import { createScheduleActivities } from '../../../activities/schedules/schedules.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Signals } from '../../../activities/watch/watched.ts';
-import { ClusterVirtualMachineOperations, Leases, Namespaces, type Resource } from '../../../api/resources.ts';
+import {
+  ClusterVirtualMachineDisruptionBudgets,
+  ClusterVirtualMachineOperations,
+  Leases,
+  Namespaces,
+  VirtualMachineDisruptionBudgets,
+  type Resource,
+} from '../../../api/resources.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { PoolPlan } from '../../../decisions/pool/plan.ts';
@@ -55,6 +62,8 @@ interface WorkerOptions {
   onPlanFailed: (pool: string) => void;
   /** Whether operations are carried out by their workflows, and there are namespaces, and claims of these. */
   withOperations: boolean;
+  /** Whether there are disruption budgets. */
+  withBudgets: boolean;
   /** The value that the Prometheus answers which checks ask; throws if it does not answer. */
   prometheus: () => string;
   onLook: (pool: string, outcome: Look['outcome']) => void;
@@ -63,6 +72,7 @@ interface WorkerOptions {
 
 /** Kinds that most worlds have no objects of: to follow them would only shift their random numbers. */
 const OF_OPERATIONS = new Set<Resource>([ClusterVirtualMachineOperations, Namespaces, Leases]);
+const OF_BUDGETS = new Set<Resource>([VirtualMachineDisruptionBudgets, ClusterVirtualMachineDisruptionBudgets]);
 
 const NONE: Signals = {
   notify: () => Promise.resolve(),
@@ -82,11 +92,12 @@ const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: CLU
 
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
-  const { process, client: plain, burst, withOperations, onPlan, onPlanFailed } = options;
+  const { process, client: plain, burst, withOperations, withBudgets, onPlan, onPlanFailed } = options;
   const { prometheus, onLook } = options;
   const cache = new ClusterCache({
     client: plain,
-    follows: (resource) => withOperations || !OF_OPERATIONS.has(resource),
+    follows: (resource) =>
+      (withOperations || !OF_OPERATIONS.has(resource)) && (withBudgets || !OF_BUDGETS.has(resource)),
   });
   const client = plain.endedBy(callSignal);
   const revisions = new Revisions({ client, cache });

@@ -48,6 +48,8 @@ export interface WorldOptions {
   strangers?: boolean | 'silent';
   /** Whether operations are carried out by their own workflows, and there are namespaces, and claims of these. */
   operations?: boolean;
+  /** Whether there are disruption budgets. */
+  budgets?: boolean;
   /** How KubeVirt applies changes to VMIs that run; its default if left out. */
   vmRolloutStrategy?: VmRolloutStrategy;
 }
@@ -85,6 +87,7 @@ export class World {
       owners: ['VirtualMachinePool'],
       strangers: false,
       operations: false,
+      budgets: false,
       vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
@@ -223,7 +226,7 @@ export class World {
 
   async addWorker(): Promise<Worker> {
     const process = new Process(`worker-${++this.#workers}`);
-    const { burst, lag, operations: withOperations } = this.#options;
+    const { burst, lag, operations: withOperations, budgets: withBudgets } = this.#options;
     const client = this.clientOf(process, lag, (path) => {
       refuseDelegated(worker.cache, path);
       return ensureCurrentAttempt();
@@ -234,6 +237,7 @@ export class World {
         client,
         burst,
         withOperations,
+        withBudgets,
         prometheus: () => this.prometheus(),
         onLook: (pool, look) => {
           for (const onlooker of this.onlookers) onlooker.onLook?.(pool, look);

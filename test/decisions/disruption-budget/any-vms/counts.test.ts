@@ -116,7 +116,7 @@ test('a tally counts as a new one would, whatever has changed in between', () =>
         fleet.owners.splice(0);
         if (replicas !== null) fleet.owners.push({ ...pool, spec: { ...pool.spec, replicas } });
         tally.changed(key);
-        tally.keeperChanged('pool-uid');
+        tally.keeperChanged(pool);
         if (isRead) expect(tally.total).toEqual(fleet.tally(budget).total);
       }
       expect(tally.total).toEqual(fleet.tally(budget).total);

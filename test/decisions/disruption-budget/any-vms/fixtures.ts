@@ -56,7 +56,8 @@ export class FleetOf implements Fleet {
   };
 
   keepers = (): readonly VmKeeper[] => this.owners;
-  keeperOf = (uid: string): VmKeeper | undefined => this.owners.find(({ metadata }) => metadata.uid === uid);
+  keeperNow = (keeper: VmKeeper): VmKeeper | undefined =>
+    this.owners.find(({ metadata }) => metadata.uid === keeper.metadata.uid);
   membersOf = ({ metadata }: VmKeeper): VmView[] =>
     [...this.known.values()].filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata));
   labelsOf = (namespace: string): Record<string, string> | undefined => this.namespaces.get(namespace);

@@ -1,0 +1,76 @@
+import type { DisruptionReason } from '../../api/budgets/budget.ts';
+import { namespacedName } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
+import type { BudgetLook, DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import { Refusals } from '../disruption/refusals.ts';
+
+interface HeldVmsOptions {
+  claims: DisruptionClaims;
+  cache: Pick<ClusterCache, 'vmiOf'>;
+  action: PowerAction;
+  /** What the VMs are disrupted for, as budgets name it; by default, what the action is called. */
+  disruptsFor?: DisruptionReason;
+}
+
+/** VMs that a run may not act on at this moment: budgets have no room for them, or they were refused a moment ago. */
+export class HeldVms {
+  readonly #in: HeldVmsOptions;
+  readonly #refusals = new Refusals();
+  /** What budgets said at that time. */
+  #look: (BudgetLook & { now: number }) | undefined;
+
+  constructor(options: HeldVmsOptions) {
+    this.#in = options;
+  }
+
+  /** When VMs that were refused may be tried again, in milliseconds since the epoch. */
+  get times(): number[] {
+    return this.#refusals.times;
+  }
+
+  /** Whether VMs wait for the windows of a budget. */
+  isTimed(now: number): boolean {
+    return this.#refusals.isTimed(now);
+  }
+
+  /** Why the VM, or another of its budgets, was refused a moment ago, or would be; null if it may be tried. */
+  whyNot(vm: VmView, now: number): string | null {
+    const known = this.#refusals.whyNot(namespacedName(vm), now) ?? this.#refusals.whyNot(vm.owner?.uid ?? '', now);
+    return known ?? this.#whyFull(vm, now);
+  }
+
+  /** Why the budgets that select the VM would refuse it, by what this worker knows. */
+  #whyFull(vm: VmView, now: number): string | null {
+    const { action, claims, cache } = this.#in;
+    // Whether a change disrupts the VM is known once that is read.
+    if (action === 'Start' || action === 'Patch') return null;
+    const vmi = cache.vmiOf(vm);
+    const migration = action === 'Migrate' ? (vmi?.evacuation?.attempt ?? 0) + 1 : undefined;
+    const known = (budget: string): string | null => this.#refusals.whyNot(budget, now);
+    if (this.#look?.now !== now) this.#look = { ...claims.look(), now };
+    const refusal = this.#look.whyNot({ vm, vmi, migration, reason: this.reason, by: claimant() }, known);
+    if (refusal === null) return null;
+    const { budget, message, opensAt = null } = refusal;
+    if (known(budget) === null) this.#refusals.add(budget, message, opensAt);
+    return message;
+  }
+
+  /** What the VMs are disrupted for. */
+  get reason(): DisruptionReason {
+    const { action, disruptsFor } = this.#in;
+    return disruptsFor ?? (action === 'Patch' || action === 'Start' ? 'Change' : action);
+  }
+
+  /** Notes who was refused: a budget, or `otherwise`. */
+  refusedBy(refused: NotAdmitted, otherwise: string): NotAdmitted {
+    this.#refusals.add(refused.budget?.uid ?? otherwise, refused.whyNot, refused.budget?.opensAt);
+    return refused;
+  }
+
+  refused(key: string, message: string): NotAdmitted {
+    return this.refusedBy(new NotAdmitted(message), key);
+  }
+}

@@ -1,0 +1,270 @@
+import '../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { DisruptionClaims, type DisruptionRequest } from '../../../activities/disruption-budget/disruption-claims.ts';
+import { VirtualMachineInstances } from '../../../api/resources.ts';
+import { aSpec, aTemplate } from '../pools.ts';
+import { play as playWith } from '../stories/story.ts';
+import type { Write } from '../world/api-server.ts';
+import { NAMESPACE } from '../world/names.ts';
+import { runAs } from '../world/virtual-time.ts';
+import type { World } from '../world/world.ts';
+import { APP, budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+
+const play = (...[live, options, seeds]: Parameters<typeof playWith>): Promise<void> =>
+  playWith(live, { budgets: true, ...options }, seeds);
+
+/** A worker's claims, and what it asks. */
+function claimant(world: World, index = 0) {
+  const worker = world.workers[index]!;
+  const claims = runAs(
+    worker.process,
+    () => new DisruptionClaims(world.clientOf(worker.process).asClient, worker.cache),
+  );
+  const request = (name: string, fields: Partial<DisruptionRequest> = {}): DisruptionRequest => {
+    const vm = worker.cache.vms.get(`${NAMESPACE}/${name}`)!;
+    const { metadata } = world.pool('web') ?? {};
+    const pool = vm.owner === null ? null : { namespace: NAMESPACE, name: 'web', uid: metadata!.uid };
+    return { vm, vmi: worker.cache.vmiOf(vm), by: `power/${index}`, reason: 'Restart', pool, ...fields };
+  };
+  const claim = (name: string, fields: Partial<DisruptionRequest> = {}) =>
+    runAs(worker.process, () => claims.claim(request(name, fields)));
+  const run = <T>(act: () => T): T => runAs(worker.process, act);
+  return { worker, claims, request, claim, run };
+}
+
+const isGranted = (answer: object): boolean => !('message' in answer);
+
+/** Names of the budgets and pools whose status is written from now on. */
+function statusWrites(world: World): string[] {
+  const written: string[] = [];
+  const onWrite = ({ resource, before, after }: Write): void => {
+    const isStatus = JSON.stringify(before?.['status']) !== JSON.stringify(after?.['status']);
+    if (isStatus && /Budget|Pool/.test(resource.kind)) written.push(after!.metadata.name);
+  };
+  world.onlookers.push({ onWrite });
+  return written;
+}
+
+test('a VM takes a place in all budgets that select it, in the order of their names, and in its pool last', () =>
+  play(async (world) => {
+    const template = { metadata: { labels: APP }, ...aTemplate() };
+    await world.people.createPool('web', aSpec({ replicas: 3, template }));
+    await world.until(() => world.pool('web')?.status?.readyReplicas === 3, 60_000);
+    for (const name of ['b', 'all-of-them', 'a']) createBudget(world, name);
+    await world.wait(1_000);
+    const { claim } = claimant(world);
+    const written = statusWrites(world);
+    expect(isGranted(await claim('web-1'))).toBe(true);
+    expect(written).toEqual(['all-of-them', 'a', 'b', 'web']);
+    expect(world.pool('web')?.status?.disruptedVMs?.map(({ vm }) => vm)).toEqual(['web-1']);
+    expect(budgetOf(world, 'a')?.status).toMatchObject({
+      expected: 3,
+      available: 2,
+      disruptionsAllowed: 0,
+      claims: [{ vm: 'web-1', namespace: NAMESPACE, by: 'power/0', reason: 'Restart' }],
+    });
+  }));
+
+test('a claim without room in one budget gives back the places that it has in others', () =>
+  play(
+    async (world) => {
+      await createVms(world, ['db-1', 'db-2', 'db-3']);
+      createBudget(world, 'a', { maxUnavailable: 2 });
+      createBudget(world, 'b');
+      await world.wait(1_000);
+      const [one, other] = [claimant(world, 0), claimant(world, 1)];
+      // Another worker takes the last place in `b` as soon as this one has a place in `a`.
+      let taken: Promise<unknown> | undefined;
+      world.onlookers.push({
+        onWrite: ({ after }, call) => {
+          if (after?.metadata.name === 'a' && call?.process === one.worker.process && taken === undefined)
+            taken = other.claim('db-2', { reason: 'Drain' });
+        },
+      });
+      const answers = [await one.claim('db-1'), await taken!];
+      await world.wait(1_000);
+      const granted = answers.map((answer) => isGranted(answer as object));
+      expect(granted.filter(Boolean).length).toBeLessThanOrEqual(1);
+      const held = ['db-1', 'db-2'].filter((_, index) => granted[index]);
+      expect([claimsOf(world, 'a'), claimsOf(world, 'b')]).toEqual([held, held]);
+    },
+    {},
+    8,
+  ));
+
+test('a budget that this worker knows to be full costs no call', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2']);
+    createBudget(world, 'a', { maxUnavailable: 2 });
+    createBudget(world, 'b', { maxUnavailable: 0 });
+    await world.wait(1_000);
+    const { claim, worker } = claimant(world);
+    let calls = 0;
+    world.onlookers.push({ onCall: ({ process }) => void (process === worker.process && calls++) });
+    expect(await claim('db-1')).toMatchObject({ budget: budgetOf(world, 'b')!.metadata.uid });
+    expect(calls).toBe(0);
+  }));
+
+test('workers that claim at once get no more places than there are, however late their caches are', () =>
+  play(
+    async (world) => {
+      const names = ['db-1', 'db-2', 'db-3', 'db-4', 'db-5', 'db-6'];
+      await createVms(world, names);
+      createBudget(world, 'a', { maxUnavailable: 2 });
+      createBudget(world, 'all', { minAvailable: 3 });
+      await world.wait(2_000);
+      const workers = [claimant(world, 0), claimant(world, 1), claimant(world, 2)];
+      const answers = await Promise.all(names.map((name, index) => workers[index % 3]!.claim(name)));
+      expect(answers.filter(isGranted).length).toBeLessThanOrEqual(2);
+      expect(claimsOf(world, 'a')).toEqual(claimsOf(world, 'all'));
+    },
+    { workers: 3, lag: 1_000 },
+    8,
+  ));
+
+test('a place is taken until caches show its VM down, and again once the VM is back', () =>
+  play(
+    async (world) => {
+      await createVms(world, ['db-1', 'db-2'], { bootMs: 5_000 });
+      createBudget(world, 'a');
+      await world.wait(1_000);
+      const [one, other] = [claimant(world, 0), claimant(world, 1)];
+      expect(isGranted(await one.claim('db-1'))).toBe(true);
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      await world.wait(3_000);
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      await world.wait(10_000);
+      expect(isGranted(await other.claim('db-2'))).toBe(true);
+      expect(claimsOf(world, 'a')).toEqual(['db-2']);
+    },
+    { lag: 500 },
+    4,
+  ));
+
+test('a VM that is down counts on workers that have not heard of it, once its claim has ended', () =>
+  play(
+    async (world) => {
+      await createVms(world, ['db-1', 'db-2', 'db-3'], { bootMs: 60_000 });
+      createBudget(world, 'a', { maxUnavailable: 2 });
+      await world.wait(10_000);
+      const [one, other] = [claimant(world, 0), claimant(world, 1)];
+      expect(isGranted(await one.claim('db-1'))).toBe(true);
+      world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+      const { vms, vmis } = one.worker.cache;
+      const isDown = (): boolean =>
+        vmis.get(`${NAMESPACE}/db-1`)?.ready !== true && vms.get(`${NAMESPACE}/db-1`)!.ready;
+      await world.until(isDown, 5_000);
+      const answers = [await one.claim('db-2'), await other.claim('db-3')];
+      expect(claimsOf(world, 'a')).not.toContain('db-1');
+      expect(answers.map(isGranted)).toEqual([true, false]);
+    },
+    { lag: 3_000 },
+    16,
+  ));
+
+test('a claim is too old as soon as its first place is, however long the others took', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    for (const name of ['a', 'b']) createBudget(world, name);
+    await world.wait(1_000);
+    const { claim, run, worker } = claimant(world);
+    const fresh = await claim('db-1');
+    expect(!('message' in fresh) && run(() => fresh.isFresh())).toBe(true);
+    let isFrozen = false;
+    world.onlookers.push({
+      onWrite: ({ after }) => {
+        if (after?.metadata.name !== 'a' || isFrozen) return;
+        isFrozen = true;
+        world.freeze(worker);
+        void world.wait(10_001).then(() => world.thaw(worker));
+      },
+    });
+    const late = await claim('db-1');
+    expect(isFrozen && !('message' in late) && run(() => late.isFresh())).toBe(false);
+  }));
+
+test('a place that is given back, or was not used for a minute, is free', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2']);
+    createBudget(world, 'a');
+    await world.wait(1_000);
+    const [one, other] = [claimant(world, 0), claimant(world, 1)];
+    const first = await one.claim('db-1');
+    if ('message' in first) return world.break(first.message);
+    await one.run(() => first.release());
+    expect(claimsOf(world, 'a')).toEqual([]);
+    expect(isGranted(await one.claim('db-1'))).toBe(true);
+    await world.wait(50_000);
+    expect(isGranted(await other.claim('db-2'))).toBe(false);
+    await world.wait(20_000);
+    expect(isGranted(await other.claim('db-2'))).toBe(true);
+  }));
+
+test('a claim covers a VM as long as its labels bring it under no other budget', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    createBudget(world, 'a');
+    createBudget(world, 'gold', { selector: { matchLabels: { tier: 'gold' } }, maxUnavailable: 1 });
+    await world.wait(1_000);
+    const { claim, run } = claimant(world);
+    const answer = await claim('db-1');
+    if ('message' in answer) return world.break(answer.message);
+    const covers = (labels: Record<string, string>): boolean =>
+      run(() => answer.covers({ namespace: NAMESPACE, ownLabels: labels }));
+    expect([covers(APP), covers({}), covers({ ...APP, tier: 'gold' })]).toEqual([true, true, false]);
+    createBudget(world, 'b');
+    await world.wait(1_000);
+    expect(covers(APP)).toBe(false);
+  }));
+
+test('a budget that is deleted in between holds nobody up, and one that is made again under its name is asked anew', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2']);
+    createBudget(world, 'a');
+    createBudget(world, 'b');
+    await world.wait(1_000);
+    const { claim } = claimant(world);
+    let isDeleted = false;
+    world.onlookers.push({
+      onWrite: ({ after }) => {
+        if (after?.metadata.name !== 'a' || isDeleted) return;
+        isDeleted = true;
+        const { resource, key } = placeOf('b');
+        world.server.delete(resource, key);
+        createBudget(world, 'b', { maxUnavailable: 0 });
+      },
+    });
+    expect(isGranted(await claim('db-1'))).toBe(true);
+    expect(claimsOf(world, 'b')).toEqual([]);
+    await world.wait(1_000);
+    expect(isGranted(await claim('db-1'))).toBe(false);
+  }));
+
+test('counts follow labels, selectors and limits that change', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2', 'db-3']);
+    createBudget(world, 'a', { minAvailable: 3 });
+    await world.wait(1_000);
+    const { claim } = claimant(world);
+    const change = (spec: object): void => {
+      const { resource, key } = placeOf('a');
+      world.server.write(resource, key, (budget) => ({ ...budget, spec: { ...(budget['spec'] as object), ...spec } }));
+    };
+    const matters: [string, () => void, boolean][] = [
+      ['as it is', () => {}, false],
+      ['with another limit', () => change({ minAvailable: 2 }), true],
+      ['without a VM', () => labelVm(world, 'db-3', {}), false],
+      ['with it again', () => labelVm(world, 'db-3'), true],
+      ['with another selector', () => change({ selector: { matchLabels: { tier: 'gold' } } }), true],
+      ['with all', () => change({ selector: {}, minAvailable: 3 }), false],
+    ];
+    for (const [what, happen, expected] of matters) {
+      happen();
+      await world.wait(1_000);
+      const answer = await claim('db-1');
+      expect([what, isGranted(answer)]).toEqual([what, expected]);
+      if (!('message' in answer)) await runAs(world.workers[0]!.process, () => answer.release());
+    }
+  }));

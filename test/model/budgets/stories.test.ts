@@ -1,0 +1,282 @@
+import '../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { isByWorker, isReady } from '../facts.ts';
+import { operate } from '../play/operate.ts';
+import { aSpec, aTemplate } from '../pools.ts';
+import { targetIn } from '../powers/story.ts';
+import { addNode, play as playWith } from '../stories/story.ts';
+import { NAMESPACE } from '../world/names.ts';
+import type { World } from '../world/world.ts';
+import { APP, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+import { watchBudgets, type AnyVmGuarantees } from './guarantee.ts';
+
+const MINUTE = 60_000;
+const PETS = ['pet-1', 'pet-2', 'pet-3'];
+
+const withDisk = (version: number) => ({ metadata: { labels: APP }, ...aTemplate({ disk: `disk-${version}` }) });
+const template = (version: number) => ({ metadata: { labels: APP }, ...aTemplate({ version, bootMs: 3_000 }) });
+
+/** Two pools and three VMs in no pool, all of one application. */
+async function application(world: World): Promise<AnyVmGuarantees> {
+  const guarantees = watchBudgets(world);
+  const rollout = { progressDeadlineSeconds: 600 };
+  await world.people.createPool('web', aSpec({ replicas: 4, maxUnavailable: 2, rollout, template: template(1) }));
+  await world.people.createPool('api', aSpec({ replicas: 3, maxUnavailable: 2, rollout, template: template(1) }));
+  await createVms(world, PETS, { bootMs: 3_000 });
+  const areReady = (): boolean =>
+    ['web', 'api'].every((name) => world.pool(name)?.status?.readyReplicas === world.pool(name)?.spec.replicas);
+  if (!(await world.until(areReady, 2 * MINUTE))) world.break('the pools do not come up');
+  return guarantees;
+}
+
+const chosenOf = (
+  world: World,
+  action: 'Restart' | 'Stop' | 'Migrate',
+  names: readonly string[],
+): Record<string, string> => Object.fromEntries(names.map((name) => [name, targetIn(world, action, world.vm(name)!)]));
+
+const act = (
+  world: World,
+  action: 'Restart' | 'Stop' | 'Migrate',
+  names: readonly string[],
+  deadlineMs = 20 * MINUTE,
+): string =>
+  operate(world, {
+    action,
+    chosen: { [NAMESPACE]: chosenOf(world, action, names) },
+    atOnce: 3,
+    maxFailures: 3,
+    deadlineMs,
+    requestedBy: 'ann',
+    reason: null,
+  });
+
+const isUpdated = (world: World, name: string): boolean => {
+  const { status, spec } = world.pool(name)!;
+  return status?.updatedReplicas === spec.replicas && status?.readyReplicas === spec.replicas;
+};
+
+/** Has everything happen at once: two rollouts and a restart of VMs in no pool. */
+async function disruptAll(world: World): Promise<() => boolean> {
+  await world.people.changePool('web', { template: template(2) });
+  await world.people.changePool('api', { template: template(2) });
+  const restart = act(world, 'Restart', PETS);
+  return () => isUpdated(world, 'web') && isUpdated(world, 'api') && !world.temporal.runs.get(restart)!.isOpen;
+}
+
+const play = (...[live, options, seeds]: Parameters<typeof playWith>): Promise<void> =>
+  playWith(live, { budgets: true, ...options }, seeds);
+
+/** Plays that all is disrupted under these budgets, and that it all comes to its end. */
+async function disrupted(world: World, guarantees: AnyVmGuarantees): Promise<void> {
+  await world.wait(30_000);
+  const isDone = await disruptAll(world);
+  if (!(await world.until(isDone, 40 * MINUTE))) world.break('the disruptions do not come to their end');
+  expect(guarantees.checked).toBeGreaterThanOrEqual(10);
+}
+
+test('rollouts of two pools and a restart of other VMs together keep to one budget', () =>
+  play(
+    async (world) => {
+      const guarantees = await application(world);
+      createBudget(world, 'one', { maxUnavailable: 1 });
+      await disrupted(world, guarantees);
+    },
+    { lag: 500 },
+    4,
+  ));
+
+test('they keep to each of three budgets, of which one is cluster-wide', () =>
+  play(
+    async (world) => {
+      const guarantees = await application(world);
+      createBudget(world, 'half', { minAvailable: '80%' });
+      createBudget(world, 'some', { maxUnavailable: 2 });
+      createBudget(world, 'all', { selector: {}, maxUnavailable: '30%' });
+      await disrupted(world, guarantees);
+    },
+    { lag: 500, workers: 3 },
+    4,
+  ));
+
+test.each([
+  ['killed', 0],
+  ['frozen for 11 s', 11_000],
+  ['frozen for 45 s', 45_000],
+  ['frozen for 70 s', 70_000],
+])('they keep to two budgets though workers are %s between the first claim and the next', (_, ms) =>
+  play(
+    async (world) => {
+      const guarantees = await application(world);
+      createBudget(world, 'a', { maxUnavailable: 2 });
+      createBudget(world, 'b', { minAvailable: 8 });
+      let left = 3;
+      world.onlookers.push({
+        onWrite: ({ before, after }, call) => {
+          const worker = world.workers.find(({ process }) => process === call?.process);
+          const claims = [before, after].map(
+            (one) => ((one?.['status'] as { claims?: unknown[] } | undefined)?.claims ?? []).length,
+          );
+          const isClaim = after?.metadata.name === 'a' && claims[1]! > claims[0]!;
+          if (!isClaim || left === 0 || worker?.process.state !== 'running') return;
+          left--;
+          if (ms === 0) {
+            world.kill(worker);
+            void world.wait(15_000).then(() => world.addWorker());
+          } else {
+            world.freeze(worker);
+            void world.wait(ms).then(() => world.thaw(worker));
+          }
+        },
+      });
+      await disrupted(world, guarantees);
+      expect(left).toBeLessThan(3);
+    },
+    { workers: 3 },
+    3,
+  ),
+);
+
+test('a budget that is deleted, made again and narrowed holds as it is at each time', () =>
+  play(
+    async (world) => {
+      const guarantees = await application(world);
+      createBudget(world, 'a', { maxUnavailable: 2 });
+      await world.wait(30_000);
+      const isDone = await disruptAll(world);
+      const { resource, key } = placeOf('a');
+      for (const maxUnavailable of [1, 3, 1]) {
+        await world.wait(world.time.between(5_000, 20_000));
+        world.server.delete(resource, key);
+        createBudget(world, 'a', { maxUnavailable });
+      }
+      if (!(await world.until(isDone, 40 * MINUTE))) world.break('the disruptions do not come to their end');
+      expect(guarantees.checked).toBeGreaterThan(0);
+    },
+    { lag: 500 },
+    4,
+  ));
+
+test('nothing begins outside of the windows of a budget, and all that waits begins once they open', () =>
+  play(async (world) => {
+    const guarantees = await application(world);
+    // The world begins at midnight.
+    createBudget(world, 'hours', {
+      windows: [{ cron: '0 1 * * *', duration: '1h' }],
+      outside: 'Deny',
+      maxUnavailable: 1,
+    });
+    await world.wait(30_000);
+    const isDone = await disruptAll(world);
+    await world.wait(30 * MINUTE);
+    expect(isUpdated(world, 'web') || isUpdated(world, 'api')).toBe(false);
+    expect(world.pool('web')?.status?.updatedReplicas ?? 0).toBe(0);
+    if (!(await world.until(isDone, 60 * MINUTE))) world.break('what waits does not begin');
+    expect(guarantees.checked).toBeGreaterThanOrEqual(10);
+  }));
+
+test('a stop waits for minAvailable, and one VM after the other empties maxUnavailable', () =>
+  play(async (world) => {
+    const guarantees = watchBudgets(world);
+    await createVms(world, PETS);
+    createBudget(world, 'quorum', { minAvailable: 2 });
+    await world.wait(30_000);
+    act(world, 'Stop', PETS, 5 * MINUTE);
+    await world.wait(10 * MINUTE);
+    expect(PETS.filter((name) => isReady(world.vmi(name))).length).toBe(2);
+    const { resource, key } = placeOf('quorum');
+    world.server.delete(resource, key);
+    createBudget(world, 'most', { maxUnavailable: 1 });
+    await world.wait(30_000);
+    act(
+      world,
+      'Stop',
+      PETS.filter((name) => isReady(world.vmi(name))),
+      5 * MINUTE,
+    );
+    await world.wait(10 * MINUTE);
+    expect(PETS.filter((name) => isReady(world.vmi(name)))).toEqual([]);
+    expect(guarantees.checked).toBeGreaterThan(0);
+  }));
+
+test('a drain and a rollout keep to one budget, and migrations to their own limit', () =>
+  play(
+    async (world) => {
+      const guarantees = await application(world);
+      addNode(world);
+      createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
+      await world.wait(30_000);
+      for (const { metadata } of world.server.all(VirtualMachines))
+        if (metadata.name.startsWith('web')) world.kubevirt.evict(metadata.name, false);
+      await world.people.changePool('api', { template: template(2) });
+      expect(await world.until(() => isUpdated(world, 'api'), 20 * MINUTE)).toBe(true);
+      await world.wait(5 * MINUTE);
+      expect(guarantees.checked).toBeGreaterThanOrEqual(3);
+    },
+    { lag: 300 },
+    4,
+  ));
+
+test.each<['Restart' | 'Migrate', 'claimed' | 'noted']>([
+  ['Restart', 'claimed'],
+  ['Migrate', 'claimed'],
+  ['Migrate', 'noted'],
+])('a VM that comes under another budget is left as it is: %s, once it is %s', (action, when) =>
+  play(
+    async (world) => {
+      watchBudgets(world);
+      await createVms(world, PETS);
+      addNode(world);
+      createBudget(world, 'a', { maxUnavailable: 1 });
+      createBudget(world, 'gold', { selector: { matchLabels: { tier: 'gold' } }, maxUnavailable: 0 });
+      await world.wait(30_000);
+      const uids = new Map(PETS.map((name) => [name, world.vmi(name)!.metadata.uid]));
+      const moved = new Set<string>();
+      const move = (name: string): void => {
+        if (moved.has(name)) return;
+        moved.add(name);
+        void world.wait(0).then(() => labelVm(world, name, { ...APP, tier: 'gold' }));
+      };
+      world.onlookers.push({
+        onWrite: ({ resource, after }, call) => {
+          if (when === 'claimed' && after?.metadata.name === 'a') claimsOf(world, 'a').forEach(move);
+          if (when === 'noted' && resource === VirtualMachines && isByWorker(call)) move(after!.metadata.name);
+        },
+      });
+      act(world, action, PETS, MINUTE);
+      await world.wait(5 * MINUTE);
+      expect(moved.size).toBeGreaterThan(0);
+      for (const name of moved) expect(world.vmi(name)?.metadata.uid).toBe(uids.get(name));
+      expect(world.server.all(VirtualMachineInstanceMigrations)).toEqual([]);
+    },
+    { lag: 300 },
+    4,
+  ),
+);
+
+test('a VM that is replaced and missing for minutes uses up the budget', () =>
+  play(async (world) => {
+    const guarantees = watchBudgets(world);
+    const rollout = { progressDeadlineSeconds: 600 };
+    await world.people.createPool('web', aSpec({ replicas: 4, maxUnavailable: 3, rollout, template: withDisk(1) }));
+    await createVms(world, PETS);
+    await world.until(() => world.pool('web')?.status?.readyReplicas === 4, 2 * MINUTE);
+    createBudget(world, 'one', { maxUnavailable: 1 });
+    await world.wait(30_000);
+    const begun = world.time.now;
+    // No VM can be made for three minutes.
+    const quota = new KubeError(403, 'Forbidden', 'exceeded quota: vms');
+    world.refuse = ({ verb, resource }) =>
+      verb === 'create' && resource === VirtualMachines && world.time.now < begun + 3 * MINUTE ? quota : null;
+    await world.people.changePool('web', {
+      template: withDisk(2),
+      updateStrategy: { proactive: { disruption: 'Replace' } },
+    });
+    await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length < 4, MINUTE);
+    const restart = act(world, 'Restart', PETS);
+    const isDone = (): boolean => isUpdated(world, 'web') && !world.temporal.runs.get(restart)!.isOpen;
+    if (!(await world.until(isDone, 40 * MINUTE))) world.break('the disruptions do not come to their end');
+    expect(guarantees.checked).toBeGreaterThanOrEqual(4);
+  }));

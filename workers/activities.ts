@@ -89,6 +89,7 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
         client: ended,
         cache,
         burst,
+        refreshBudgets: () => common.claims.refresh(),
         signalsOf,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),

@@ -1,9 +1,11 @@
-import type { BudgetClaim } from '../../api/budgets/budget.ts';
+import type { BudgetClaim, BudgetStatus } from '../../api/budgets/budget.ts';
 import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
-import { allowedBy, countsMigrations } from '../../decisions/disruption-budget/any-vms/allowed.ts';
+import { budgetStatus } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { withTime } from '../../decisions/owners/conditions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -75,20 +77,31 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     return stateOfPlace(claim, { vmOf: () => live?.vm, vmiOf: () => live?.vmi }) !== 'unused';
   }
 
+  /** Whether the status says something else than it should, with these claims. */
+  isOutdated(budget: StoredBudget, claims: readonly BudgetClaim[]): boolean {
+    const { status = {} } = budget;
+    const wanted = this.grant(budget, claims, []).statusOf(undefined);
+    const differs = ([field, value]: [string, unknown]): boolean =>
+      canonical(value ?? null) !== canonical(status[field as keyof BudgetStatus] ?? null);
+    return Object.entries(wanted).some(differs);
+  }
+
   grant(budget: StoredBudget, active: readonly BudgetClaim[], requests: readonly PlaceRequest[]): Granted<BudgetClaim> {
-    const { spec } = budget;
     const tally = this.#tallies.tally(budget);
-    const { claims, answers, counts } = grantPlaces(budget, tally, active, requests, new Date().toISOString());
-    const { expected, available, migrating } = counts;
-    const allowed = allowedBy(spec, counts);
-    const statusOf = (seen: ResourceVersions | undefined): object => ({
-      claims,
-      expected,
-      available,
-      ...(countsMigrations(spec) && { migrating }),
-      ...(allowed !== null && { disruptionsAllowed: Math.max(allowed, 0) }),
-      ...(seen && { seen }),
-    });
+    const now = Date.now();
+    const { claims, answers, counts } = grantPlaces(budget, tally, active, requests, new Date(now).toISOString());
+    const statusOf = (seen: ResourceVersions | undefined): object => {
+      const { delegated, nodes } = this.#cache;
+      const findings = { counts, matched: tally.matched, claims, delegated, knowsNodes: nodes.missing === null, now };
+      const { conditions, ...status } = budgetStatus(budget, findings);
+      const at = new Date(now).toISOString();
+      return {
+        claims,
+        ...status,
+        conditions: conditions.map((condition) => withTime(budget, condition, at)),
+        ...(seen && { seen }),
+      };
+    };
     return { claims, answers, statusOf };
   }
 }

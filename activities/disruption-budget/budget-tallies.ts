@@ -34,6 +34,10 @@ export class BudgetTallies {
     return this.#index.size;
   }
 
+  budgets(): Iterable<StoredBudget> {
+    return this.#index.values();
+  }
+
   /** Returns the budget of this UID. */
   get(uid: string): StoredBudget | undefined {
     return this.#index.get(uid);

@@ -35,7 +35,11 @@ interface Pending<Budget> {
 
 interface Queue<Budget, Claim> {
   requests: Pending<Budget>[];
+  /** Whether the status is to be brought up to date, though nobody claims. */
+  isOutdated: boolean;
   released: Claim[];
+  /** What the last write failed with. */
+  failure: Error | null;
   work: Promise<void> | undefined;
 }
 
@@ -86,6 +90,15 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     return answer.promise;
   }
 
+  /** Brings the status up to date: ends claims that are over, and counts anew. */
+  async refresh(key: BudgetKey): Promise<void> {
+    const queue = this.#queueOf(key);
+    queue.isOutdated = true;
+    this.#work(key, queue);
+    await queue.work;
+    if (queue.failure !== null) throw queue.failure;
+  }
+
   /** The newest that this worker knows of it: its cache, or what it has written since. */
   known(key: BudgetKey): Budget | undefined {
     const cached = this.#store.cached(key);
@@ -103,7 +116,13 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
   }
 
   #queueOf({ uid }: BudgetKey): Queue<Budget, Claim> {
-    const queue = this.#queues.get(uid) ?? { requests: [], released: [], work: undefined };
+    const queue = this.#queues.get(uid) ?? {
+      requests: [],
+      isOutdated: false,
+      released: [],
+      failure: null,
+      work: undefined,
+    };
     this.#queues.set(uid, queue);
     return queue;
   }
@@ -113,7 +132,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
       .runInAsyncScope(() => this.#empty(key, queue))
       .finally(() => {
         queue.work = undefined;
-        if (queue.requests.length + queue.released.length > 0) this.#work(key, queue);
+        if (queue.isOutdated || queue.requests.length + queue.released.length > 0) this.#work(key, queue);
         else this.#queues.delete(key.uid);
       });
   }
@@ -123,16 +142,26 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     await Promise.resolve();
     const requests = queue.requests.splice(0, TOGETHER);
     const released = queue.released.splice(0);
+    const mayStay = !queue.isOutdated && released.length === 0;
+    queue.isOutdated = false;
     try {
       const placeRequests = requests.map(({ request }) => request);
-      const answers = await this.#write(key, placeRequests, released);
+      const answers = await this.#write(key, placeRequests, released, mayStay);
       requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
+      queue.failure = null;
     } catch (error) {
+      queue.failure = error as Error;
       for (const { answer } of requests) answer.reject(error);
     }
   }
 
-  #write(key: BudgetKey, requests: readonly PlaceRequest[], released: readonly Claim[]): Promise<Answer<Budget>[]> {
+  /** `mayStay`: nothing is to be written unless a request is granted. */
+  #write(
+    key: BudgetKey,
+    requests: readonly PlaceRequest[],
+    released: readonly Claim[],
+    mayStay: boolean,
+  ): Promise<Answer<Budget>[]> {
     const store = this.#store;
     const write = async (tries: number): Promise<Answer<Budget>[]> => {
       const since = performance.now();
@@ -142,7 +171,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
       if (budget === undefined) return requests.map(() => 'Gone');
       const { active, seen } = await this.#active(budget, released);
       const { claims, answers, statusOf } = await store.grant(budget, active, requests);
-      if (!answers.includes(null) && released.length === 0) return answers.map((answer) => answer!);
+      if (!answers.includes(null) && mayStay) return answers.map((answer) => answer!);
       const { uid, resourceVersion } = budget.metadata;
       const patch = { metadata: { uid, resourceVersion }, status: statusOf(seen) };
       const resource = store.resourceOf(budget);

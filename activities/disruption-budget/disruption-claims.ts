@@ -18,6 +18,9 @@ import { BudgetTallies } from './budget-tallies.ts';
 import { ClaimQueues, type Place } from './claim-queues.ts';
 import { PoolStore } from './pool-store.ts';
 
+/** How many statuses are written at once. */
+const MOST_REFRESHED = 10;
+
 /** Places in all budgets of a VM: it may be disrupted. */
 export interface DisruptionClaim {
   /** The pool as it was when the claim was made; null if the act needs no place in the budget of a pool. */
@@ -57,6 +60,8 @@ export class DisruptionClaims {
   readonly #store: BudgetStore;
   readonly #budgets: ClaimQueues<StoredBudget, BudgetClaim>;
   readonly #pools: ClaimQueues<StoredPool, DisruptedVm>;
+  /** When outdated budgets were last refreshed, by their UIDs and by `performance.now()`. */
+  #refreshedAt = new Map<string, number>();
 
   constructor(client: KubeClient, cache: ClusterCache) {
     this.#cache = cache;
@@ -135,6 +140,27 @@ export class DisruptionClaims {
       return null;
     };
     return { whyNot };
+  }
+
+  /**
+   * Brings statuses of budgets up to date that this worker sees to be outdated: a few at a time, those first that were
+   * so the longest ago. For the worker that watches.
+   */
+  async refresh(): Promise<void> {
+    const outdated = [...this.#tallies.budgets()].filter((budget) => this.#isOutdated(budget));
+    const since = ({ metadata }: StoredBudget): number => this.#refreshedAt.get(metadata.uid) ?? 0;
+    const next = outdated.toSorted((a, b) => since(a) - since(b)).slice(0, MOST_REFRESHED);
+    this.#refreshedAt = new Map(outdated.map((budget) => [budget.metadata.uid, since(budget)]));
+    for (const { metadata } of next) this.#refreshedAt.set(metadata.uid, performance.now());
+    await Promise.all(next.map(({ metadata }) => this.#budgets.refresh(metadata)));
+  }
+
+  #isOutdated({ metadata }: StoredBudget): boolean {
+    const budget = this.#budgets.known(metadata);
+    if (budget === undefined || (metadata.namespace !== undefined && this.#cache.isDelegated(metadata.namespace)))
+      return false;
+    const claims = this.#budgets.knownClaims(budget);
+    return this.#store.isOutdated(budget, claims);
   }
 
   #askedBy(vm: Pick<VmView, 'namespace' | 'ownLabels'>, reason: PlaceRequest['reason']): readonly StoredBudget[] {

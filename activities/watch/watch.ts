@@ -27,6 +27,8 @@ export interface WatchActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   burst: number;
+  /** Brings the statuses of disruption budgets up to date. */
+  refreshBudgets: () => Promise<void>;
   signalsOf: (what: Watched['what']) => Signals;
   childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
@@ -43,6 +45,8 @@ export interface WatchActivityOptions {
 }
 
 const HEARTBEAT_MS = 2_000;
+/** How often the statuses of disruption budgets are compared with what they should be. */
+const BUDGETS_MS = 1_000;
 const RESYNC_MS = 300_000;
 /** How long the workflow of an owner may have ended before another is started. */
 const MANAGED_MS = 15_000;
@@ -86,6 +90,10 @@ export function createWatchActivities(options: WatchActivityOptions) {
         void findLost();
         void noteRestarts();
       }, managedMs);
+      const refreshBudgets = oneAtATime(options.refreshBudgets, (error) =>
+        log.warn('the status of a disruption budget could not be written', { error: error.message }),
+      );
+      const count = setInterval(() => void refreshBudgets(), BUDGETS_MS);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
       onWatching?.(true);
@@ -98,6 +106,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
         clearInterval(beat);
         clearInterval(resync);
         clearInterval(look);
+        clearInterval(count);
         unsubscribe();
         for (const { stop } of followers) stop();
       }

@@ -1,3 +1,4 @@
+import type { BudgetCondition } from '../../api/budgets/reasons.ts';
 import { conditionOf } from '../../api/objects.ts';
 import type { OperationCondition } from '../../api/operations/reasons.ts';
 import type { Condition } from '../../api/pool/pool.ts';
@@ -12,7 +13,7 @@ export type UntimedCondition<Type extends ConditionType = ConditionType> = {
 /** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
 export function withTime(
   { status }: { status?: { conditions?: Condition[] } | undefined },
-  condition: UntimedCondition | OperationCondition | ScheduleCondition,
+  condition: UntimedCondition | OperationCondition | ScheduleCondition | BudgetCondition,
   now: string,
 ): Condition {
   const before = conditionOf(status, condition.type);

@@ -1,6 +1,7 @@
 import type { BudgetSpec, DisruptionReason } from '../../../api/budgets/budget.ts';
 import { countOf, isZero } from '../../../api/lib/int-or-percent.ts';
-import { whyClosed, windowAt } from '../../lib/maintenance-windows.ts';
+import type { MaintenanceWindow } from '../../../api/pool/pool.ts';
+import { whyClosed, windowAt, type WindowState } from '../../lib/maintenance-windows.ts';
 import { ACT_WITHIN_MS } from '../claims.ts';
 import type { StoredBudget } from '../stored-budget.ts';
 import type { Counts } from './counts.ts';
@@ -33,8 +34,21 @@ const holdsFor = ({ reasons }: BudgetSpec, reason: DisruptionReason): boolean =>
 /** What a budget says at a time, by its windows: its limits hold, or it allows anything, or nothing may begin. */
 export type Hours = { hold: 'limits' } | { hold: 'nothing' } | { hold: 'all'; opensAt: number | null; why: string };
 
-export function hoursAt({ windows = [], outside }: BudgetSpec, now: number): Hours {
+export function hoursAt(spec: BudgetSpec, now: number): Hours {
+  const known = found.get(spec);
+  if (known !== undefined && known.since <= now && now < known.until) return known.hours;
+  const { windows = [], outside } = spec;
   const state = windowAt(windows, now);
+  const until = (state.open ? state.until : state.next) ?? Infinity;
+  const hours = hoursIn(state, windows, outside);
+  found.set(spec, { hours, since: now, until });
+  return hours;
+}
+
+/** What was found last of each budget, and for which times: all its VMs ask, and it takes long to find out. */
+const found = new WeakMap<BudgetSpec, { hours: Hours; since: number; until: number }>();
+
+function hoursIn(state: WindowState, windows: readonly MaintenanceWindow[], outside: BudgetSpec['outside']): Hours {
   if (state.open) return { hold: 'limits' };
   if (outside === 'Allow') return { hold: 'nothing' };
   return { hold: 'all', opensAt: state.next, why: whyClosed(state, windows, 'spec.windows') };

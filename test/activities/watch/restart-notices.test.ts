@@ -107,6 +107,7 @@ test('a worker that watches looks for such VMs', async () => {
   const activities = createWatchActivities({
     client: client.asClient,
     cache,
+    refreshBudgets: nothing,
     burst: 1,
     signalsOf: () => ({ notify: nothing, signalDeleted: nothing, unmanaged: none }),
     childSignals: { lost: none, notifyPool: nothing },

@@ -161,6 +161,7 @@ export function createWorker(options: WorkerOptions): Worker {
       client,
       cache,
       burst,
+      refreshBudgets: () => common.claims.refresh(),
       // Most stories start operations themselves.
       signalsOf: (what) => (what === 'operation' && !withOperations ? NONE : signalsOf(what)),
       childSignals,

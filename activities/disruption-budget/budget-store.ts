@@ -1,7 +1,9 @@
 import type { BudgetClaim, BudgetStatus } from '../../api/budgets/budget.ts';
 import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
 import { budgetStatus } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
+import type { Counts } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
+import type { BudgetTally } from '../../decisions/disruption-budget/any-vms/tally.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -12,6 +14,9 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../owners/live-vm.ts';
 import type { BudgetTallies } from './budget-tallies.ts';
 import type { ActiveClaim, BudgetKey, ClaimStore, Granted } from './claim-store.ts';
+
+/** So many claims say where VMs went down by themselves; the domains of more are not known to other workers. */
+const MOST_FAILED = 200;
 
 const resourceOf = ({ namespace }: Pick<BudgetKey, 'namespace'>) =>
   namespace === undefined ? ClusterVirtualMachineDisruptionBudgets : VirtualMachineDisruptionBudgets;
@@ -64,8 +69,9 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     const { vms } = this.#cache;
     const seen = { vmOf: (key: string) => vms.get(key), vmiOf: this.#vmiOf };
     return claims.map((claim) => {
-      const isSelected = tally.of(`${claim.namespace}/${claim.vm}`) !== undefined;
-      return { claim, state: (isSelected ? stateOfPlace(claim, seen) : null) ?? 'down' };
+      const counts = tally.of(`${claim.namespace}/${claim.vm}`);
+      if (budget.spec.topology !== undefined && isStillDown(claim, counts, tally)) return { claim, state: 'lasting' };
+      return { claim, state: (counts === undefined ? null : stateOfPlace(claim, seen)) ?? 'down' };
     });
   }
 
@@ -89,12 +95,20 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
   grant(budget: StoredBudget, active: readonly BudgetClaim[], requests: readonly PlaceRequest[]): Granted<BudgetClaim> {
     const tally = this.#tallies.tally(budget);
     const now = Date.now();
-    const { claims, answers, counts } = grantPlaces(budget, tally, active, requests, new Date(now).toISOString());
+    const at = new Date(now).toISOString();
+    const { claims: granted, answers, counts } = grantPlaces(budget, tally, active, requests, at);
+    const claims = [...granted, ...this.#failed(tally, granted, at)];
     const statusOf = (seen: ResourceVersions | undefined): object => {
       const { delegated, nodes } = this.#cache;
-      const findings = { counts, matched: tally.matched, claims, delegated, knowsNodes: nodes.missing === null, now };
-      const { conditions, ...status } = budgetStatus(budget, findings);
-      const at = new Date(now).toISOString();
+      const { conditions, ...status } = budgetStatus(budget, {
+        counts,
+        matched: tally.matched,
+        claims,
+        whyDomains: tally.domains(claims).whyFull(),
+        delegated,
+        knowsNodes: nodes.missing === null,
+        now,
+      });
       return {
         claims,
         ...status,
@@ -104,4 +118,25 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     };
     return { claims, answers, statusOf };
   }
+
+  /**
+   * VMs that went down by themselves where this worker knows: once their VMIs are gone, nothing else tells their
+   * domain.
+   */
+  #failed(tally: BudgetTally, claims: readonly BudgetClaim[], at: string): BudgetClaim[] {
+    const known = new Set(claims.map(({ namespace, vm }) => `${namespace}/${vm}`));
+    const failed = tally.down.flatMap(([key, domain]): BudgetClaim[] => {
+      const vm = known.has(key) || domain === null ? undefined : this.#cache.vms.get(key);
+      if (vm === undefined) return [];
+      const { namespace, name, uid } = vm;
+      return [{ namespace, vm: name, vmUid: uid, by: '', reason: 'Failed', at, domain: domain! }];
+    });
+    return failed.slice(0, Math.max(MOST_FAILED - claims.length, 0));
+  }
+}
+
+/** Whether a claim must still say in which domain its VM is down: the VM itself, or the lack of it, does not. */
+function isStillDown({ migration }: BudgetClaim, counts: Counts | undefined, tally: BudgetTally): boolean {
+  if (counts === undefined) return tally.missing > 0;
+  return counts.expected > counts.available && migration === undefined;
 }

@@ -142,6 +142,7 @@ function fleetOf(cache: ClusterCache): Fleet {
     keeperNow: ({ kind, metadata }) => keeperIn(cache, kind, metadata),
     membersOf: ({ kind, metadata }) => vms.ownedBy((kind ?? 'VirtualMachinePool') as VmOwnerKind, metadata),
     labelsOf: (namespace) => cache.namespaces.get(namespace),
+    labelsOfNode: (node) => cache.nodes.get(node)?.labels,
   };
 }
 

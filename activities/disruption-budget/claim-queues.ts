@@ -111,7 +111,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     const { uid } = budget.metadata;
     const active = this.#store.active(budget, this.#store.claimsOf(budget));
     return active
-      .filter(({ claim, state }) => state !== 'down' && !this.#observed.isExpired(uid, claim))
+      .filter(({ claim, state }) => state === 'lasting' || (state !== 'down' && !this.#observed.isExpired(uid, claim)))
       .map(({ claim }) => claim);
   }
 
@@ -203,7 +203,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     const versions = this.#cache.versionsOf('vms', 'vmis');
     const active = store.active(budget, remaining);
     const kept = active.map(async ({ claim, state }) => {
-      if (state === 'down') return false;
+      if (state === 'down' || state === 'lasting') return state === 'lasting';
       if (!this.#observed.isExpired(uid, claim)) return true;
       // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
       // worker's caches whether the VMI was ended late.

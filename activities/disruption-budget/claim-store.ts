@@ -26,10 +26,12 @@ export interface Granted<Claim> {
   statusOf: (seen: ResourceVersions | undefined) => object;
 }
 
-/** What becomes of a claim that still counts. `down`: its VM counts by itself from now on. */
+/**
+ * What becomes of a claim that still counts. `down`: its VM counts by itself from now on; `lasting`: until it is back.
+ */
 export interface ActiveClaim<Claim> {
   claim: Claim;
-  state: 'down' | 'used' | 'unused';
+  state: 'down' | 'used' | 'unused' | 'lasting';
 }
 
 /** Where claims of a kind are kept, and how VMs count there. */

@@ -14,6 +14,8 @@ interface BudgetFindings {
   /** How many VMs it selects. */
   matched: number;
   claims: readonly BudgetClaim[];
+  /** Why VMs of further domains must not go down; null if they may. */
+  whyDomains: string | null;
   /** Namespaces whose own workers can't read a cluster-wide budget. */
   delegated: readonly string[];
   /** Whether the labels of nodes are known. */
@@ -50,10 +52,13 @@ function readyOf({ metadata, spec }: StoredBudget, { delegated, knowsNodes }: Bu
   return { type: 'Ready', status: 'True', reason: 'Held', message: '' };
 }
 
-function fullOf(budget: StoredBudget, { counts, claims, now }: BudgetFindings): BudgetCondition {
+function fullOf(budget: StoredBudget, { counts, claims, whyDomains, now }: BudgetFindings): BudgetCondition {
   const allowed = allowedBy(budget.spec, counts);
   // Outside of its windows, it is the windows that VMs wait for.
-  if (allowed === null || allowed > 0 || hoursAt(budget.spec, now).hold !== 'limits')
+  const isHeld = hoursAt(budget.spec, now).hold === 'limits';
+  if (isHeld && whyDomains !== null && (allowed === null || allowed > 0))
+    return { type: 'Full', status: 'True', reason: 'Domains', message: whyDomains };
+  if (allowed === null || allowed > 0 || !isHeld)
     return { type: 'Full', status: 'False', reason: 'NotFull', message: '' };
   const names = claims.map(({ namespace, vm }) =>
     budget.metadata.namespace === undefined ? `${namespace}/${vm}` : vm,

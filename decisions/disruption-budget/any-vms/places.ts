@@ -10,6 +10,7 @@ import { namespacedName } from '../restart-budget.ts';
 import type { StoredBudget } from '../stored-budget.ts';
 import { allowedBy, countsMigrations, formatBudget, hoursAt, whyFull, whyNoMigration, type Hours } from './allowed.ts';
 import { add, countsOf, isFree, NOT_COUNTED, type Counts } from './counts.ts';
+import type { DownDomains } from './domains.ts';
 import type { BudgetTally } from './tally.ts';
 
 /** A VM that is to be disrupted, as the caller has seen it last. */
@@ -82,11 +83,11 @@ class Room {
   /** Counts a VM that may go down, or migrate, at any moment. */
   take(key: string, migration: number | undefined): void {
     const now = this.of(key);
-    this.set(key, this.#isApart(migration) ? { ...now, migrating: 1 } : { ...now, available: 0 });
+    this.set(key, this.isApart(migration) ? { ...now, migrating: 1 } : { ...now, available: 0 });
   }
 
   /** Whether migrations have their own limit, and this is one. */
-  #isApart(migration: number | undefined): boolean {
+  isApart(migration: number | undefined): boolean {
     return migration !== undefined && countsMigrations(this.#budget.spec);
   }
 
@@ -97,7 +98,7 @@ class Room {
   whyNot(key: string, migration: number | undefined, free: boolean): string | null {
     const { available, migrating } = this.of(key);
     const { spec } = this.#budget;
-    if (this.#isApart(migration)) {
+    if (this.isApart(migration)) {
       const others = this.total.migrating - migrating;
       return others + 1 > spec.maxMigrating! ? whyNoMigration(this.#budget, this.total) : null;
     }
@@ -107,22 +108,23 @@ class Room {
   }
 }
 
+type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf'>;
+
 /** What a budget answers to requests at one time, by how its VMs count and the claims on it. */
 export class Places {
   readonly #budget: StoredBudget;
   readonly #hours: Hours;
   readonly #room: Room;
+  readonly #tally: TallyOfPlaces;
+  readonly #domains: DownDomains;
   /** By `namespace/name` of their VMs. */
   readonly claims: Map<string, BudgetClaim>;
 
   /** `active`: claims that still count. `now`: milliseconds since the epoch. */
-  constructor(
-    budget: StoredBudget,
-    tally: Pick<BudgetTally, 'of' | 'total'>,
-    active: readonly BudgetClaim[],
-    now: number,
-  ) {
+  constructor(budget: StoredBudget, tally: TallyOfPlaces, active: readonly BudgetClaim[], now: number) {
     this.#budget = budget;
+    this.#tally = tally;
+    this.#domains = tally.domains(active);
     this.#hours = hoursAt(budget.spec, now);
     this.#room = new Room(budget, tally);
     this.claims = new Map(active.map((claim) => [keyOf(claim), claim]));
@@ -153,17 +155,32 @@ export class Places {
     const hours = this.#hours;
     if (hours.hold === 'all' && !free)
       return this.#refused(`${formatBudget(this.#budget)}: ${hours.why}`, hours.opensAt);
-    const message = hours.hold === 'limits' ? this.#room.whyNot(key, migration, free) : null;
+    const message = hours.hold === 'limits' ? this.#whyNoRoom(key, { vm, vmi, migration }, free) : null;
     if (message !== null) return this.#refused(message);
     return existing === undefined && this.claims.size >= CAPS.claims
       ? this.#refused(`${CAPS.claims} VMs of ${formatBudget(this.#budget)} are being disrupted already`)
       : null;
   }
 
+  #whyNoRoom(
+    key: string,
+    { vm, vmi, migration }: Pick<PlaceRequest, 'vm' | 'vmi' | 'migration'>,
+    free: boolean,
+  ): string | null {
+    const full = this.#room.whyNot(key, migration, free);
+    if (full !== null || free || this.#room.isApart(migration)) return full;
+    const domains = this.#domains.whyNot(key, this.#tally.domainOf(vm, vmi));
+    return domains === null ? null : `${formatBudget(this.#budget)} has no room: ${domains}`;
+  }
+
   take(request: PlaceRequest, at: string): void {
-    const key = namespacedName(request.vm);
-    this.#room.take(key, request.migration);
-    this.claims.set(key, placeOf(request, liveVmi(request.vmi), at));
+    const { vm, vmi, migration } = request;
+    const key = namespacedName(vm);
+    const domain = this.claims.get(key)?.domain ?? this.#tally.domainOf(vm, vmi);
+    this.#room.take(key, migration);
+    if (!this.#room.isApart(migration)) this.#domains.add(key, domain);
+    const claim = placeOf(request, liveVmi(vmi), at);
+    this.claims.set(key, domain === null ? claim : { ...claim, domain });
   }
 
   #refused(message: string, opensAt: number | null = null): Refusal {
@@ -185,7 +202,7 @@ interface Granted {
  */
 export function grantPlaces(
   budget: StoredBudget,
-  tally: Pick<BudgetTally, 'of' | 'total'>,
+  tally: TallyOfPlaces,
   active: readonly BudgetClaim[],
   requests: readonly PlaceRequest[],
   at: string,

@@ -1,10 +1,13 @@
+import type { BudgetClaim } from '../../../api/budgets/budget.ts';
 import type { VmiOf } from '../../health/availability.ts';
 import type { VmView } from '../../views/vm.ts';
+import type { VmiView } from '../../views/vmi.ts';
 import { namespacedName } from '../restart-budget.ts';
 import type { StoredBudget } from '../stored-budget.ts';
 import { countsMigrations } from './allowed.ts';
 import { selects, type LabelsOfNamespace } from './budget-index.ts';
 import { add, countsOf, labelsMadeBy, missingOf, NOT_COUNTED, type Counts, type VmKeeper } from './counts.ts';
+import { domainOf, DownDomains, type LabelsOfNode } from './domains.ts';
 
 /** The VMs that a worker knows, and what keeps them at a number. */
 export interface Fleet {
@@ -18,6 +21,7 @@ export interface Fleet {
   keeperNow: (keeper: VmKeeper) => VmKeeper | undefined;
   membersOf: (keeper: VmKeeper) => readonly VmView[];
   labelsOf: LabelsOfNamespace;
+  labelsOfNode: LabelsOfNode;
 }
 
 /**
@@ -29,6 +33,10 @@ export class BudgetTally {
   readonly #fleet: Fleet;
   /** By `namespace/name` of the VMs that the budget selects. */
   readonly #counts = new Map<string, Counts>();
+  /** In which domain each VM served last, if the budget has a topology. */
+  readonly #domains = new Map<string, string>();
+  /** VMs that should serve and do not, if the budget has a topology. */
+  readonly #down = new Set<string>();
   /** How many VMs are missing, by the UIDs of their pools and sets. */
   readonly #missing = new Map<string, number>();
   readonly #changed = new Set<string>();
@@ -71,6 +79,35 @@ export class BudgetTally {
     return this.#counts.get(key);
   }
 
+  /** How many VMs are missing. */
+  get missing(): number {
+    this.#catchUp();
+    return [...this.#missing.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** In which domain the VM serves, or did last; null if that is not known, or of no concern. */
+  domainOf(vm: VmView, vmi: VmiView | undefined): string | null {
+    const { spec } = this.budget;
+    if (spec.topology === undefined) return null;
+    const now = domainOf(spec, vm, vmi, this.#fleet.labelsOfNode);
+    const last = this.#domains.get(namespacedName(vm)) ?? null;
+    return vmi?.ready === true ? (now ?? last) : (last ?? now);
+  }
+
+  /** VMs that should serve and do not, with their domains. Empty without a topology. */
+  get down(): (readonly [string, string | null])[] {
+    this.#catchUp();
+    return [...this.#down].map((key) => [key, this.#domains.get(key) ?? null] as const);
+  }
+
+  /** The domains of all VMs that are down, and of claimed ones. */
+  domains(claims: readonly BudgetClaim[]): DownDomains {
+    const absent = claims.filter((claim) => this.of(`${claim.namespace}/${claim.vm}`) === undefined).length;
+    const domains = new DownDomains(this.budget.spec, this.down, Math.max(this.missing - absent, 0));
+    for (const { namespace, vm, domain = null } of claims) domains.add(`${namespace}/${vm}`, domain);
+    return domains;
+  }
+
   #catchUp(): void {
     for (const key of this.#changed) this.#look(key, this.#fleet.vmOf(key));
     this.#changed.clear();
@@ -81,13 +118,23 @@ export class BudgetTally {
   #look(key: string, vm: VmView | undefined): void {
     const { vmiOf, labelsOf } = this.#fleet;
     add(this.#total, this.#counts.get(key) ?? NOT_COUNTED, -1);
+    this.#down.delete(key);
     if (vm === undefined || !selects(this.budget, vm, labelsOf)) {
       this.#counts.delete(key);
+      this.#domains.delete(key);
       return;
     }
     const counts = countsOf(vm, vmiOf(vm), countsMigrations(this.budget.spec));
     this.#counts.set(key, counts);
     add(this.#total, counts, 1);
+    if (this.budget.spec.topology !== undefined) this.#lookWhere(key, vm, counts);
+  }
+
+  /** The domain in which it served last counts: its next VMI may come up elsewhere. */
+  #lookWhere(key: string, vm: VmView, { expected, available }: Counts): void {
+    const domain = this.domainOf(vm, this.#fleet.vmiOf(vm));
+    if (domain !== null) this.#domains.set(key, domain);
+    if (expected > available) this.#down.add(key);
   }
 
   #lookAtKeeper(uid: string, keeper: VmKeeper | undefined): void {

@@ -4,6 +4,7 @@ import { controllerOf, type Stored } from '../../../api/objects.ts';
 import {
   ClusterVirtualMachineDisruptionBudgets,
   Namespaces,
+  Nodes,
   VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
@@ -47,6 +48,8 @@ export class AnyVmGuarantees extends Check {
   readonly #acts = new Map<string, Act>();
   /** Since when VMs are not ready, by name. */
   readonly #downSince = new Map<string, number>();
+  /** On which node each VM was last ready, by name. */
+  readonly #nodes = new Map<string, string>();
   /** When something that all budgets depend on was changed by people. */
   #changedAt = -Infinity;
   /** How many acts were checked against a budget. */
@@ -126,6 +129,7 @@ export class AnyVmGuarantees extends Check {
       this.broken('P2', `${act.vm} goes down outside of the windows of ${metadata.name}`);
     if (!isOpen || (windows.length > 0 && !windowAt(windows, this.now - BINDS_AFTER_MS).open)) return;
     if (act.migration !== undefined && maxMigrating !== undefined) return this.#checkMigrations(metadata.name, spec);
+    this.#checkDomains(metadata.name, spec, act);
     const { expected, available, down } = this.#count(spec);
     const desired = desiredOf(spec, expected);
     if (desired !== null && available < desired)
@@ -142,6 +146,26 @@ export class AnyVmGuarantees extends Check {
     });
     if (moving.length > maxMigrating)
       this.broken('P1', `${moving.length} VMs of ${name} migrate, of at most ${maxMigrating}`);
+  }
+
+  /** VMs that went down by themselves count where they were last ready. */
+  #checkDomains(name: string, { topology, selector }: BudgetSpec, act: Act): void {
+    if (topology === undefined) return;
+    const down = this.world.vms.filter((vm) => {
+      const since = this.#downSince.get(nameOf(vm));
+      const isDown = this.#acts.has(vm.metadata.uid) || (since !== undefined && since <= this.now - UNKNOWN_MS);
+      return isDown && runs(vm) && isActive(vm) && matchesLabels(selector, vm.metadata.labels ?? {});
+    });
+    const domainOf = (vm: string): string => {
+      const node = this.world.server.find(Nodes, { name: this.#nodes.get(vm) ?? '' });
+      return node?.metadata.labels?.[topology.key] ?? '';
+    };
+    const domains = new Set(down.map((vm) => domainOf(nameOf(vm))));
+    if (domains.size > topology.maxDomains)
+      this.broken(
+        'P1',
+        `${act.vm} is taken down, and so VMs of ${[...domains].join(', ')}, though ${name} allows ${topology.maxDomains}`,
+      );
   }
 
   /** Counts in another way than drover: by what the API server has now. */
@@ -180,7 +204,9 @@ export class AnyVmGuarantees extends Check {
   #note(): void {
     const names = new Set(this.world.vms.map(nameOf));
     for (const name of names) {
-      if (isReady(this.world.vmi(name))) this.#downSince.delete(name);
+      const vmi = this.world.vmi(name);
+      if (isReady(vmi)) this.#nodes.set(name, vmi!.status?.nodeName ?? '');
+      if (isReady(vmi)) this.#downSince.delete(name);
       else if (!this.#downSince.has(name)) this.#downSince.set(name, this.now);
     }
     for (const [uid, { vm, vmi, migration }] of this.#acts) {

@@ -1,6 +1,11 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import {
+  Nodes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { isByWorker, isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
@@ -286,3 +291,78 @@ test('a VM that is replaced and missing for longer than a claim lasts uses up th
     if (!(await world.until(isDone, 40 * MINUTE))) world.break('the disruptions do not come to their end');
     expect(guarantees.checked).toBeGreaterThanOrEqual(4);
   }));
+
+/** The spec of a VM whose VMIs never become ready from now on. */
+const neverReady = (spec: object): object => {
+  const { template: made } = spec as { template: { metadata?: { annotations?: object } } };
+  const annotations = { ...made.metadata?.annotations, 'sim.drover.dev/never-ready': 'true' };
+  return { ...spec, template: { ...made, metadata: { ...made.metadata, annotations } } };
+};
+
+const ZONE = 'topology.kubernetes.io/zone';
+
+/** Puts each node into a zone of its own. */
+function zoneNodes(world: World): void {
+  for (const [index, { metadata }] of world.server.all(Nodes).entries())
+    world.server.write(Nodes, { name: metadata.name }, (node) => ({
+      ...node,
+      metadata: { ...node.metadata, labels: { ...node.metadata.labels, [ZONE]: `zone-${index}` } },
+    }));
+}
+
+test.each([0, 3])('VMs of one zone alone go down at a time, though %i workers are killed meanwhile', (kills) =>
+  play(
+    async (world) => {
+      addNode(world);
+      await world.wait(1_000);
+      zoneNodes(world);
+      const guarantees = await application(world);
+      createBudget(world, 'zones', { topology: { key: ZONE, maxDomains: 1 } });
+      await world.wait(30_000);
+      const isDone = await disruptAll(world);
+      for (let kill = 0; kill < kills; kill++) {
+        await world.wait(world.time.between(2_000, 10_000));
+        world.kill(world.workers.findLast(({ process }) => process.state === 'running')!);
+        await world.addWorker();
+      }
+      if (!(await world.until(isDone, 60 * MINUTE))) world.break('the disruptions do not come to their end');
+      expect(guarantees.checked).toBeGreaterThanOrEqual(10);
+    },
+    { lag: 300 },
+    4,
+  ),
+);
+
+test('a VM that failed by itself holds all VMs of other zones, also on workers that have not seen where it was', () =>
+  play(
+    async (world) => {
+      addNode(world);
+      await world.wait(1_000);
+      zoneNodes(world);
+      await application(world);
+      createBudget(world, 'zones', { topology: { key: ZONE, maxDomains: 1 } });
+      await world.wait(30_000);
+      const node = world.vmi('pet-1')!.status!.nodeName;
+      // It does not come up again.
+      world.server.write(VirtualMachines, { namespace: NAMESPACE, name: 'pet-1' }, (vm) => ({
+        ...vm,
+        metadata: { ...vm.metadata, annotations: { ...vm.metadata.annotations } },
+        spec: neverReady(vm['spec'] as object),
+      }));
+      world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'pet-1' });
+      await world.wait(20_000);
+      for (const worker of world.workers.slice()) {
+        world.kill(worker);
+        await world.addWorker();
+      }
+      await world.wait(20_000);
+      const others = ['pet-2', 'pet-3'].filter((name) => world.vmi(name)!.status!.nodeName !== node);
+      const uids = others.map((name) => world.vmi(name)!.metadata.uid);
+      if (others.length > 0) act(world, 'Restart', others, MINUTE);
+      await world.wait(3 * MINUTE);
+      expect(others.map((name) => world.vmi(name)?.metadata.uid)).toEqual(uids);
+      expect(claimsOf(world, 'zones')).toEqual(['pet-1']);
+    },
+    {},
+    3,
+  ));

@@ -29,6 +29,7 @@ export class FleetOf implements Fleet {
   readonly namespaces = new Map<string, Record<string, string>>();
   /** Fields of VMIs, by the keys of their VMs; null for none. */
   readonly vmis = new Map<string, Partial<VmiView> | null>();
+  readonly nodes = new Map<string, Record<string, string>>();
   readonly looks: string[] = [];
 
   constructor(vms: readonly VmView[] = [], owners: readonly VmKeeper[] = []) {
@@ -61,6 +62,8 @@ export class FleetOf implements Fleet {
   membersOf = ({ metadata }: VmKeeper): VmView[] =>
     [...this.known.values()].filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata));
   labelsOf = (namespace: string): Record<string, string> | undefined => this.namespaces.get(namespace);
+
+  labelsOfNode = (node: string): Record<string, string> | undefined => this.nodes.get(node);
 
   tally(budget: StoredBudget): BudgetTally {
     return new BudgetTally(budget, this);

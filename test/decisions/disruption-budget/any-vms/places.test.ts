@@ -205,3 +205,58 @@ describe('a claim', () => {
     expect(stateOf(one, migrating(2, 'Succeeded'), { migration: 2 })).toBe(null);
   });
 });
+
+const zoned = (vms: VmView[], claims: BudgetClaim[], requests: PlaceRequest[], spec: Partial<BudgetSpec> = {}) => {
+  const fleet = new FleetOf(vms);
+  for (const zone of ['a', 'b', 'c']) fleet.nodes.set(`node-${zone}`, { zone });
+  fleet.nodes.set('node-0', {});
+  const budget = budgetOf({ topology: { key: 'zone', maxDomains: 1 }, ...spec });
+  return grantPlaces(budget, fleet.tally(budget), claims, requests, AT);
+};
+const on = (vm: VmView, node: string) => ask(vm, { vmi: aVmi(vm, { node }) });
+const granted = (...given: Parameters<typeof zoned>): boolean[] => zoned(...given).answers.map((one) => one === null);
+
+describe('with a topology', () => {
+  test('VMs of one domain may go down together, and no others', () => {
+    const asked = [on(one, 'node-a'), on(two, 'node-b'), on(three, 'node-a')];
+    expect(granted([one, two, three], [], asked)).toEqual([true, false, true]);
+    expect(zoned([one, two, three], [], asked).claims.map(({ vm, domain }) => [vm, domain])).toEqual([
+      ['db-1', 'a'],
+      ['db-3', 'a'],
+    ]);
+    expect(granted([one, two, three], [], asked, { topology: { key: 'zone', maxDomains: 2 } })).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('a claim tells where a VM that is down was', () => {
+    const gone = aDb('db-1', { ready: false, hasVmi: false });
+    const claim = claimOf(one, { domain: 'a' });
+    expect(granted([gone, two, three], [claim], [on(two, 'node-a'), on(three, 'node-b')])).toEqual([true, false]);
+  });
+
+  test('a VM of which nobody knows where it was counts as a domain of its own', () => {
+    const gone = aDb('db-1', { ready: false, hasVmi: false });
+    expect(granted([gone, two], [], [on(two, 'node-a')])).toEqual([false]);
+    const fixed = aDb('db-1', { ready: false, hasVmi: false, nodeSelector: { zone: 'a' } });
+    expect(granted([fixed, two], [], [on(two, 'node-a')])).toEqual([true]);
+  });
+
+  test('nodes without the label are one domain', () => {
+    expect(granted([one, two, three], [], [on(one, 'node-0'), on(two, 'node-0'), on(three, 'node-a')])).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('a VM without service, and a migration with a limit of its own, wait for no domain', () => {
+    const failed = aDb('db-2', { ready: false });
+    expect(granted([one, failed], [claimOf(one, { domain: 'a' })], [on(failed, 'node-b')])).toEqual([true]);
+    const migration = { ...on(two, 'node-b'), migration: 1 };
+    expect(granted([one, two], [], [on(one, 'node-a'), migration], { maxMigrating: 1 })).toEqual([true, true]);
+    expect(granted([one, two], [], [on(one, 'node-a'), migration])).toEqual([true, false]);
+  });
+});

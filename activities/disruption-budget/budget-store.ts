@@ -1,9 +1,10 @@
-import type { BudgetClaim, BudgetStatus } from '../../api/budgets/budget.ts';
+import type { BudgetClaim, BudgetStatus, BudgetWaiter } from '../../api/budgets/budget.ts';
 import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
 import { budgetStatus } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import type { Counts } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { BudgetTally } from '../../decisions/disruption-budget/any-vms/tally.ts';
+import { turnOf, withWaiters, type Asking } from '../../decisions/disruption-budget/any-vms/turns.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -56,6 +57,10 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     });
   }
 
+  waitingOf({ status }: StoredBudget): readonly BudgetWaiter[] {
+    return status?.waiting ?? [];
+  }
+
   claimsOf({ status }: StoredBudget): readonly BudgetClaim[] {
     return status?.claims ?? [];
   }
@@ -86,18 +91,24 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
   /** Whether the status says something else than it should, with these claims. */
   isOutdated(budget: StoredBudget, claims: readonly BudgetClaim[]): boolean {
     const { status = {} } = budget;
-    const wanted = this.grant(budget, claims, []).statusOf(undefined);
+    const wanted = this.grant(budget, claims, [], new Map()).statusOf(undefined);
     const differs = ([field, value]: [string, unknown]): boolean =>
-      canonical(value ?? null) !== canonical(status[field as keyof BudgetStatus] ?? null);
+      canonical(value ?? null) !== canonical(status[field as keyof BudgetStatus] ?? (field === 'waiting' ? [] : null));
     return Object.entries(wanted).some(differs);
   }
 
-  grant(budget: StoredBudget, active: readonly BudgetClaim[], requests: readonly PlaceRequest[]): Granted<BudgetClaim> {
+  grant(
+    budget: StoredBudget,
+    active: readonly BudgetClaim[],
+    requests: readonly PlaceRequest[],
+    asking: ReadonlyMap<string, Asking>,
+  ): Granted<BudgetClaim> {
     const tally = this.#tallies.tally(budget);
     const now = Date.now();
     const at = new Date(now).toISOString();
     const { claims: granted, answers, counts } = grantPlaces(budget, tally, active, requests, at);
     const claims = [...granted, ...this.#failed(tally, granted, at)];
+    const served = new Set(requests.filter((_, index) => answers[index] === null).map(({ by }) => turnOf(by)));
     const statusOf = (seen: ResourceVersions | undefined): object => {
       const { delegated, nodes } = this.#cache;
       const { conditions, ...status } = budgetStatus(budget, {
@@ -111,6 +122,7 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
       });
       return {
         claims,
+        waiting: withWaiters(this.waitingOf(budget), asking, served, now),
         ...status,
         conditions: conditions.map((condition) => withTime(budget, condition, at)),
         ...(seen && { seen }),

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { BudgetClaim } from '../../api/budgets/budget.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import type { PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
+import { isListed, turnOf, type Asking } from '../../decisions/disruption-budget/any-vms/turns.ts';
 import { claimVersions } from '../../decisions/disruption-budget/claims.ts';
 import type { Refusal } from '../../decisions/disruption/held.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -37,6 +38,8 @@ interface Queue<Budget, Claim> {
   requests: Pending<Budget>[];
   /** Whether the status is to be brought up to date, though nobody claims. */
   isOutdated: boolean;
+  /** What asks in vain, by whose turn it is. */
+  asking: Map<string, Asking>;
   released: Claim[];
   /** What the last write failed with. */
   failure: Error | null;
@@ -90,6 +93,16 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     return answer.promise;
   }
 
+  /** Notes that a request waits for room, so that it gets a turn: in the status, but no more often than needed. */
+  wait(key: BudgetKey, { by, reason }: PlaceRequest): void {
+    const budget = this.known(key);
+    if (budget === undefined || isListed(this.#store.waitingOf(budget), by, Date.now())) return;
+    const queue = this.#queueOf(key);
+    const turn = turnOf(by);
+    queue.asking.set(turn, { reason, vms: (queue.asking.get(turn)?.vms ?? 0) + 1 });
+    this.#work(key, queue);
+  }
+
   /** Brings the status up to date: ends claims that are over, and counts anew. */
   async refresh(key: BudgetKey): Promise<void> {
     const queue = this.#queueOf(key);
@@ -119,6 +132,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     const queue = this.#queues.get(uid) ?? {
       requests: [],
       isOutdated: false,
+      asking: new Map<string, Asking>(),
       released: [],
       failure: null,
       work: undefined,
@@ -132,7 +146,8 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
       .runInAsyncScope(() => this.#empty(key, queue))
       .finally(() => {
         queue.work = undefined;
-        if (queue.isOutdated || queue.requests.length + queue.released.length > 0) this.#work(key, queue);
+        if (queue.isOutdated || queue.requests.length + queue.released.length + queue.asking.size > 0)
+          this.#work(key, queue);
         else this.#queues.delete(key.uid);
       });
   }
@@ -142,11 +157,13 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     await Promise.resolve();
     const requests = queue.requests.splice(0, TOGETHER);
     const released = queue.released.splice(0);
-    const mayStay = !queue.isOutdated && released.length === 0;
+    const { asking } = queue;
+    const mayStay = !queue.isOutdated && released.length + asking.size === 0;
     queue.isOutdated = false;
+    queue.asking = new Map();
     try {
       const placeRequests = requests.map(({ request }) => request);
-      const answers = await this.#write(key, placeRequests, released, mayStay);
+      const answers = await this.#write(key, placeRequests, { released, asking, mayStay });
       requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
       queue.failure = null;
     } catch (error) {
@@ -159,8 +176,11 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
   #write(
     key: BudgetKey,
     requests: readonly PlaceRequest[],
-    released: readonly Claim[],
-    mayStay: boolean,
+    {
+      released,
+      asking,
+      mayStay,
+    }: { released: readonly Claim[]; asking: ReadonlyMap<string, Asking>; mayStay: boolean },
   ): Promise<Answer<Budget>[]> {
     const store = this.#store;
     const write = async (tries: number): Promise<Answer<Budget>[]> => {
@@ -170,7 +190,7 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
       const budget = known ?? (await store.live(key));
       if (budget === undefined) return requests.map(() => 'Gone');
       const { active, seen } = await this.#active(budget, released);
-      const { claims, answers, statusOf } = await store.grant(budget, active, requests);
+      const { claims, answers, statusOf } = await store.grant(budget, active, requests, asking);
       if (!answers.includes(null) && mayStay) return answers.map((answer) => answer!);
       const { uid, resourceVersion } = budget.metadata;
       const patch = { metadata: { uid, resourceVersion }, status: statusOf(seen) };

@@ -1,8 +1,9 @@
-import type { BudgetClaim } from '../../api/budgets/budget.ts';
+import type { BudgetClaim, BudgetWaiter } from '../../api/budgets/budget.ts';
 import type { KubeObject, ObjectMeta } from '../../api/objects.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
+import type { Asking } from '../../decisions/disruption-budget/any-vms/turns.ts';
 import type { Refusal } from '../../decisions/disruption/held.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 
@@ -44,6 +45,8 @@ export interface ClaimStore<Budget extends Claimable, Claim extends DisruptedVm 
   view: (written: KubeObject) => Budget;
   /** Calls `listener` with each change in the cache. */
   follow: (listener: (before: Budget | undefined, after: Budget | undefined) => void) => void;
+  /** What waits for room, as the status lists it; empty where nothing is listed. */
+  waitingOf: (budget: Budget) => readonly BudgetWaiter[];
   claimsOf: (budget: Budget) => readonly Claim[];
   /** What caches must have reached: from then on, only the VMs show what earlier claims were for. */
   seenOf: (budget: Budget) => ResourceVersions;
@@ -55,5 +58,6 @@ export interface ClaimStore<Budget extends Claimable, Claim extends DisruptedVm 
     budget: Budget,
     active: readonly Claim[],
     requests: readonly PlaceRequest[],
+    asking: ReadonlyMap<string, Asking>,
   ) => Granted<Claim> | Promise<Granted<Claim>>;
 }

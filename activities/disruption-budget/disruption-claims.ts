@@ -135,7 +135,10 @@ export class DisruptionClaims {
         const budget = places(metadata.uid);
         budget?.see(request);
         const refusal = budget?.whyNot(request) ?? null;
-        if (refusal !== null) return refusal;
+        if (refusal === null) continue;
+        const isFull = refusal.budget === metadata.uid && refusal.opensAt === undefined;
+        if (isFull) this.#budgets.wait(metadata, request);
+        return refusal;
       }
       return null;
     };

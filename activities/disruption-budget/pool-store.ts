@@ -44,6 +44,9 @@ export class PoolStore implements ClaimStore<StoredPool, DisruptedVm> {
     });
   }
 
+  /** Within a pool, its plan gives the turns. */
+  readonly waitingOf = () => [];
+
   claimsOf({ status }: StoredPool): readonly DisruptedVm[] {
     return status?.disruptedVMs ?? [];
   }

@@ -75,3 +75,7 @@ export function whyFull(budget: StoredBudget, { expected, available }: Counts): 
 /** Says why no VM may migrate. */
 export const whyNoMigration = (budget: StoredBudget, { migrating }: Counts): string =>
   `${formatBudget(budget)} has no room: ${migrating === 1 ? '1 VM migrates' : `${migrating} VMs migrate`}, and maxMigrating is ${budget.spec.maxMigrating}`;
+
+/** Says that others get room first. */
+export const whyOwed = (budget: StoredBudget, owed: number): string =>
+  `${formatBudget(budget)} has room that ${owed === 1 ? 'another' : `${owed} others`} waited for before`;

@@ -8,10 +8,20 @@ import { stateOfMigration } from '../claims.ts';
 import type { ClaimRequest } from '../grant-claims.ts';
 import { namespacedName } from '../restart-budget.ts';
 import type { StoredBudget } from '../stored-budget.ts';
-import { allowedBy, countsMigrations, formatBudget, hoursAt, whyFull, whyNoMigration, type Hours } from './allowed.ts';
+import {
+  allowedBy,
+  countsMigrations,
+  formatBudget,
+  hoursAt,
+  whyFull,
+  whyNoMigration,
+  whyOwed,
+  type Hours,
+} from './allowed.ts';
 import { add, countsOf, isFree, NOT_COUNTED, type Counts } from './counts.ts';
 import type { DownDomains } from './domains.ts';
 import type { BudgetTally } from './tally.ts';
+import { aheadOf } from './turns.ts';
 
 /** A VM that is to be disrupted, as the caller has seen it last. */
 export interface PlaceRequest extends ClaimRequest {
@@ -94,17 +104,21 @@ class Room {
   /**
    * Returns why this must not be done to the VM now; null if it may. A VM that counts as down because of its claim
    * alone is no reason to let it go down: others may have failed since. `free`: nothing is lost if it goes down.
+   * `owed`: to how many others room is owed before it.
    */
-  whyNot(key: string, migration: number | undefined, free: boolean): string | null {
+  whyNot(key: string, migration: number | undefined, free: boolean, owed: number): string | null {
     const { available, migrating } = this.of(key);
     const { spec } = this.#budget;
     if (this.isApart(migration)) {
       const others = this.total.migrating - migrating;
-      return others + 1 > spec.maxMigrating! ? whyNoMigration(this.#budget, this.total) : null;
+      if (others + 1 > spec.maxMigrating!) return whyNoMigration(this.#budget, this.total);
+      return others + 1 + owed > spec.maxMigrating! ? whyOwed(this.#budget, owed) : null;
     }
     if (free) return null;
     const allowed = allowedBy(spec, this.total);
-    return allowed !== null && allowed < available ? whyFull(this.#budget, this.total) : null;
+    if (allowed !== null && allowed < available) return whyFull(this.#budget, this.total);
+    const isOwed = allowed === null ? spec.topology !== undefined && owed > 0 : allowed - available < owed;
+    return available > 0 && isOwed ? whyOwed(this.#budget, owed) : null;
   }
 }
 
@@ -114,6 +128,7 @@ type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf'>;
 export class Places {
   readonly #budget: StoredBudget;
   readonly #hours: Hours;
+  readonly #now: number;
   readonly #room: Room;
   readonly #tally: TallyOfPlaces;
   readonly #domains: DownDomains;
@@ -126,6 +141,7 @@ export class Places {
     this.#tally = tally;
     this.#domains = tally.domains(active);
     this.#hours = hoursAt(budget.spec, now);
+    this.#now = now;
     this.#room = new Room(budget, tally);
     this.claims = new Map(active.map((claim) => [keyOf(claim), claim]));
     for (const [key, { migration }] of this.claims) this.#room.take(key, migration);
@@ -145,7 +161,8 @@ export class Places {
   }
 
   /** Why the request, of a VM that was seen, has to wait; null if it need not. */
-  whyNot({ vm, vmi, by, migration }: PlaceRequest): Refusal | null {
+  whyNot(request: PlaceRequest): Refusal | null {
+    const { vm, vmi, by } = request;
     const key = namespacedName(vm);
     const existing = this.claims.get(key);
     const live = liveVmi(vmi);
@@ -155,19 +172,16 @@ export class Places {
     const hours = this.#hours;
     if (hours.hold === 'all' && !free)
       return this.#refused(`${formatBudget(this.#budget)}: ${hours.why}`, hours.opensAt);
-    const message = hours.hold === 'limits' ? this.#whyNoRoom(key, { vm, vmi, migration }, free) : null;
+    const message = hours.hold === 'limits' ? this.#whyNoRoom(key, request, free) : null;
     if (message !== null) return this.#refused(message);
     return existing === undefined && this.claims.size >= CAPS.claims
       ? this.#refused(`${CAPS.claims} VMs of ${formatBudget(this.#budget)} are being disrupted already`)
       : null;
   }
 
-  #whyNoRoom(
-    key: string,
-    { vm, vmi, migration }: Pick<PlaceRequest, 'vm' | 'vmi' | 'migration'>,
-    free: boolean,
-  ): string | null {
-    const full = this.#room.whyNot(key, migration, free);
+  #whyNoRoom(key: string, { vm, vmi, migration, by, reason }: PlaceRequest, free: boolean): string | null {
+    const owed = aheadOf(this.#budget.status?.waiting ?? [], { by, reason }, this.#now);
+    const full = this.#room.whyNot(key, migration, free, owed);
     if (full !== null || free || this.#room.isApart(migration)) return full;
     const domains = this.#domains.whyNot(key, this.#tally.domainOf(vm, vmi));
     return domains === null ? null : `${formatBudget(this.#budget)} has no room: ${domains}`;

@@ -14,7 +14,7 @@ import { targetIn } from '../powers/story.ts';
 import { addNode, play as playWith } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
-import { APP, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+import { APP, budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
 import { watchBudgets, type AnyVmGuarantees } from './guarantee.ts';
 
 const MINUTE = 60_000;
@@ -365,4 +365,31 @@ test('a VM that failed by itself holds all VMs of other zones, also on workers t
     },
     {},
     3,
+  ));
+
+test('a long rollout has no restart of another VM wait for its end', () =>
+  play(
+    async (world) => {
+      watchBudgets(world);
+      const rollout = { progressDeadlineSeconds: 600 };
+      await world.people.createPool('web', aSpec({ replicas: 24, maxUnavailable: 4, rollout, template: template(1) }));
+      await createVms(world, PETS, { bootMs: 3_000 });
+      await world.until(() => world.pool('web')?.status?.readyReplicas === 24, 2 * MINUTE);
+      createBudget(world, 'one', { maxUnavailable: 1 });
+      await world.wait(30_000);
+      await world.people.changePool('web', { template: template(2) });
+      await world.until(() => claimsOf(world, 'one').length > 0, MINUTE);
+      await world.wait(5_000);
+      const since = world.time.now;
+      const restart = act(world, 'Restart', PETS);
+      const isDone = (): boolean => !world.temporal.runs.get(restart)!.isOpen;
+      if (!(await world.until(isDone, 20 * MINUTE))) world.break('the restart does not end');
+      expect(world.time.now - since).toBeLessThan(MINUTE);
+      expect(isUpdated(world, 'web')).toBe(false);
+      if (!(await world.until(() => isUpdated(world, 'web'), 20 * MINUTE))) world.break('the rollout does not end');
+      await world.wait(40_000);
+      expect(budgetOf(world, 'one')?.status?.waiting).toEqual([]);
+    },
+    {},
+    4,
   ));

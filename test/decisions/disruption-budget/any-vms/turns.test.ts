@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import type { BudgetWaiter, DisruptionReason } from '../../../../api/budgets/budget.ts';
+import { aheadOf, isListed, turnOf, withWaiters } from '../../../../decisions/disruption-budget/any-vms/turns.ts';
+
+const NOW = Date.parse('2026-11-23T12:00:00.000Z');
+const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString();
+const waiter = (by: string, reason: DisruptionReason, since: number, seenAt = 0): BudgetWaiter => ({
+  by,
+  reason,
+  vms: 1,
+  since: at(since),
+  seenAt: at(seenAt),
+});
+const asks = (by: string, reason: DisruptionReason = 'Restart') => ({ by, reason });
+
+test('drains come first, then all others in the order in which they came, and wishes last', () => {
+  const waiting = [waiter('wish', 'Wish', -90), waiter('a', 'Rollout', -60), waiter('drain', 'Drain', -5)];
+  expect(aheadOf(waiting, asks('drain', 'Drain'), NOW)).toBe(0);
+  expect(aheadOf(waiting, asks('a', 'Rollout'), NOW)).toBe(1);
+  expect(aheadOf(waiting, asks('new'), NOW)).toBe(2);
+  expect(aheadOf(waiting, asks('wish', 'Wish'), NOW)).toBe(2);
+  expect(aheadOf(waiting, asks('new drain', 'Drain'), NOW)).toBe(1);
+});
+
+test('what asks no more loses its turn', () => {
+  const waiting = [waiter('gone', 'Restart', -90, -31), waiter('there', 'Restart', -60, -29)];
+  expect(aheadOf(waiting, asks('new'), NOW)).toBe(1);
+  expect(withWaiters(waiting, new Map(), new Set(), NOW).map(({ by }) => by)).toEqual(['there']);
+});
+
+test('what is served goes to the end when it asks again, and what waits keeps its place', () => {
+  const waiting = [waiter('a', 'Restart', -60), waiter('b', 'Restart', -30)];
+  const served = withWaiters(waiting, new Map(), new Set(['a']), NOW);
+  expect(served.map(({ by }) => by)).toEqual(['b']);
+  const again = withWaiters(served, new Map([['a', { reason: 'Restart', vms: 3 }]]), new Set(), NOW);
+  expect(again.map(({ by, vms }) => [by, vms])).toEqual([
+    ['b', 1],
+    ['a', 3],
+  ]);
+  const renewed = withWaiters(again, new Map([['b', { reason: 'Restart', vms: 2 }]]), new Set(), NOW + 20_000);
+  expect(renewed[0]).toEqual({ ...waiter('b', 'Restart', -30, 20), vms: 2 });
+});
+
+test('a waiter says so again every 15 s', () => {
+  const waiting = [waiter('a', 'Restart', -60, -14)];
+  expect([isListed(waiting, 'a', NOW), isListed(waiting, 'a', NOW + 2_000), isListed(waiting, 'b', NOW)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+test('a pool has one turn with its batches', () => {
+  expect(turnOf('pool/lab/shop/web/update/abc/1')).toBe('pool/lab/shop/web');
+  expect(turnOf('pool/lab/shop/web')).toBe('pool/lab/shop/web');
+  expect(turnOf('operation/lab/shop/restart')).toBe('operation/lab/shop/restart');
+  expect(aheadOf([waiter('pool/lab/shop/web', 'Rollout', -60)], asks('pool/lab/shop/web/update/abc/1'), NOW)).toBe(0);
+});

@@ -4,7 +4,7 @@ import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
-import { ageOf, paint, plain, shortDuration, type Cell } from '../cli/print.ts';
+import { ageOf, paint, plain, shortDuration, TONES, type Cell } from '../cli/print.ts';
 import { claimIsBy } from '../view/claim-is-for.ts';
 
 /** A VM that should run and is not available. */
@@ -20,13 +20,13 @@ export interface DownVm {
 /** Most VMs, and most waits, that are named. */
 const SHOWN = 40;
 
-/** How it stands, in a word: `Pending` before a worker has looked at it. */
-function stateOf({ status }: StoredBudget): Cell {
+/** How it stands, in a word, and how good that is: `Pending` before a worker has looked at it. */
+export function stateOf({ status }: StoredBudget): { text: string; tone: keyof typeof TONES } {
   const isTrue = (type: string): boolean => conditionOf(status, type)?.status === 'True';
-  if (isTrue('Stalled')) return { text: conditionOf(status, 'Stalled')!.reason ?? 'Stalled', style: 'red' };
-  if (!isTrue('Ready')) return { text: conditionOf(status, 'Ready')?.reason ?? 'Pending', style: 'yellow' };
-  if (isTrue('Closed')) return 'Closed';
-  return status?.fullSince === undefined ? 'Open' : { text: 'Full', style: 'yellow' };
+  if (isTrue('Stalled')) return { text: conditionOf(status, 'Stalled')!.reason ?? 'Stalled', tone: 'bad' };
+  if (!isTrue('Ready')) return { text: conditionOf(status, 'Ready')?.reason ?? 'Pending', tone: 'warn' };
+  if (isTrue('Closed')) return { text: 'Closed', tone: 'busy' };
+  return status?.fullSince === undefined ? { text: 'Open', tone: 'good' } : { text: 'Full', tone: 'warn' };
 }
 
 export const BUDGET_HEADERS = [
@@ -46,10 +46,11 @@ export const BUDGET_HEADERS = [
 export function budgetRow(budget: StoredBudget, now: number): Cell[] {
   const { metadata, status = {} } = budget;
   const { disruptionsAllowed = '<any>', expected = '', available = '', claims = [], waiting = [], fullSince } = status;
+  const { text, tone } = stateOf(budget);
   return [
     metadata.namespace ?? '<cluster>',
     metadata.name,
-    stateOf(budget),
+    { text, style: TONES[tone] },
     expected === '' ? '' : disruptionsAllowed,
     expected,
     available,

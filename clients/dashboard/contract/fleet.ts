@@ -250,6 +250,21 @@ export interface ScheduleCard {
   actions: Action[];
 }
 
+/** A disruption budget over VMs of any owner. */
+export interface BudgetCard {
+  /** `vmdb/NAMESPACE/NAME`, or `vmdb/NAME` of a cluster-wide one. */
+  id: string;
+  namespace: string | null;
+  name: string;
+  state: string;
+  tone: 'good' | 'bad' | 'warn' | 'busy';
+  /** How many VMs are available, and how many more may go down. */
+  numbers: string;
+  /** Its limits, what takes its room, and what waits, as `drover budgets` tells it. */
+  lines: string[];
+  fullSince: string | null;
+}
+
 /** A node with VMs, or that VMs are to leave. What each waits for: `GET /api/nodes/NAME`. */
 export interface DrainCard {
   /** `node/NAME`. */

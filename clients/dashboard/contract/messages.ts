@@ -1,4 +1,4 @@
-import type { DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } from './fleet.ts';
+import type { BudgetCard, DrainCard, Need, OperationCard, OwnerCard, ScheduleCard, VmCell } from './fleet.ts';
 
 /**
  * The stream, `GET /api/stream`: server-sent events without a name, whose `data` is one `Message` as JSON. First come a
@@ -38,6 +38,7 @@ export interface Collections {
   operations: OperationCard;
   schedules: ScheduleCard;
   drains: DrainCard;
+  budgets: BudgetCard;
 }
 
 /** What needs a person, what needs one most first. */

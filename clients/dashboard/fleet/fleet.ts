@@ -1,5 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { Pool } from '../../../decisions/views/pool.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
@@ -10,6 +11,7 @@ import { isOver } from '../../operations/print-operations.ts';
 import type { Need } from '../contract/fleet.ts';
 import type { Collections, Delta, Needs } from '../contract/messages.ts';
 import { nodeActions, type WhyNot } from '../view/actions.ts';
+import { budgetCard, budgetNeeds } from '../view/budget-card.ts';
 import { byUrgency, drainNeeds, operationNeeds, scheduleNeeds, workersNeed } from '../view/needs.ts';
 import { operationCard } from '../view/operation-card.ts';
 import { ownerPart } from '../view/owner-part.ts';
@@ -50,11 +52,13 @@ export class Fleet {
   readonly #revisions = new Revisions();
   readonly #operations = new Map<string, StoredOperation>();
   readonly #schedules = new Map<string, StoredSchedule>();
+  readonly #budgets = new Map<string, StoredBudget>();
   readonly #shelves = {
     cards: new Shelf<Collections['cards']>(),
     operations: new Shelf<Collections['operations']>(),
     schedules: new Shelf<Collections['schedules']>(),
     drains: new Shelf<Collections['drains']>(),
+    budgets: new Shelf<Collections['budgets']>(),
   };
   readonly #needs = new Map<string, Need[]>();
   #areNeedsNew = false;
@@ -135,6 +139,21 @@ export class Fleet {
     this.#lookAtSchedule(key);
   }
 
+  /** `key`: its namespace and name, or its name alone if it is cluster-wide. */
+  setBudget(key: string, budget: StoredBudget | undefined): void {
+    if (budget === undefined) this.#budgets.delete(key);
+    else this.#budgets.set(key, budget);
+    this.#lookAtBudget(key);
+  }
+
+  #lookAtBudget(key: string): void {
+    const now = this.#around.now();
+    const budget = this.#budgets.get(key);
+    const card = budget && budgetCard(budget, now);
+    this.#shelves.budgets.set(`vmdb/${key}`, card);
+    this.#setNeeds(`vmdb/${key}`, budget && card ? budgetNeeds(budget, card, now) : []);
+  }
+
   #lookAtSchedule(key: string): void {
     const id = `vmops/${key}`;
     const schedule = this.#schedules.get(key);
@@ -178,6 +197,7 @@ export class Fleet {
   tick(): void {
     this.#seating.tick();
     this.#drains.tick();
+    for (const key of this.#budgets.keys()) this.#lookAtBudget(key);
     for (const [key, operation] of this.#operations) if (!isOver(operation)) this.#lookAtOperation(key);
     const now = this.#around.now();
     for (const [key, { status }] of this.#schedules) {
@@ -200,12 +220,13 @@ export class Fleet {
       this.#setNeeds(`node/${node}`, shown === undefined ? [] : drainNeeds(shown, since, this.#around.now()));
     }
     this.#drains.dirty.clear();
-    const { cards, operations, schedules, drains } = this.#shelves;
+    const { cards, operations, schedules, drains, budgets } = this.#shelves;
     const all = {
       cards: cards.collect(),
       operations: operations.collect(),
       schedules: schedules.collect(),
       drains: drains.collect(),
+      budgets: budgets.collect(),
       cells: this.#seating.collect(),
       needs: this.#areNeedsNew ? this.#allNeeds() : undefined,
     };
@@ -216,12 +237,13 @@ export class Fleet {
 
   /** All that was taken so far. */
   whole(): FleetDelta {
-    const { cards, operations, schedules, drains } = this.#shelves;
+    const { cards, operations, schedules, drains, budgets } = this.#shelves;
     return {
       cards: { set: cards.all() },
       operations: { set: operations.all() },
       schedules: { set: schedules.all() },
       drains: { set: drains.all() },
+      budgets: { set: budgets.all() },
       cells: this.#seating.cells(),
       needs: this.#allNeeds(),
     };

@@ -1,9 +1,11 @@
 import { POOL_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   ClusterVirtualMachineOperations,
   ControllerRevisions,
   Nodes,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
@@ -14,6 +16,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { Node } from '../../../decisions/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
@@ -25,7 +28,7 @@ import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import { hasRight } from '../../../kubernetes/rights.ts';
 import type { Owner } from '../../cli/owner.ts';
 import type { Session } from '../contract/messages.ts';
-import { seenNode } from './drains.ts';
+import { seenNode, type SeenNode } from './drains.ts';
 import type { Fleet } from './fleet.ts';
 import { seenMigration } from './members.ts';
 import { inTurn, VisibleNamespaces } from './namespaces.ts';
@@ -76,6 +79,8 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
     source<Owner, Stored<Owner>>(resource, slim, (_key, before, after) => fleet.setOwner(kind, before, after));
   const operations = (resource: Resource): Source =>
     source<StoredOperation, StoredOperation>(resource, slim, (key, _before, after) => fleet.setOperation(key, after));
+  const budgets = (resource: Resource): Source =>
+    source<StoredBudget, StoredBudget>(resource, slim, (key, _before, after) => fleet.setBudget(key, after));
   return {
     owners: [
       owner(VirtualMachinePools, 'VirtualMachinePool'),
@@ -109,11 +114,9 @@ function sourcesOf(fleet: Fleet): { owners: Source[]; members: Source[]; others:
       source<StoredSchedule, StoredSchedule>(VirtualMachineOperationSchedules, slim, (key, _before, after) =>
         fleet.setSchedule(key, after),
       ),
-      source(
-        Nodes,
-        (node: Stored<Node>) => seenNode(node),
-        (key, _before, after) => fleet.setNode(key, after),
-      ),
+      budgets(VirtualMachineDisruptionBudgets),
+      budgets(ClusterVirtualMachineDisruptionBudgets),
+      source<Node, SeenNode>(Nodes, seenNode, (key, _before, after) => fleet.setNode(key, after)),
     ],
   };
 }

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { OperationSpec, OperationStatus } from '../../../api/operations/operation.ts';
 import type { OperationCard } from '../../../clients/dashboard/contract/fleet.ts';
 import { Fleet } from '../../../clients/dashboard/fleet/fleet.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
+import { aBudget } from '../../api/budgets/budgets.ts';
 import { Viewer } from './viewer.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
@@ -92,5 +94,54 @@ describe('an operation', () => {
     expect(new Set(card.actions.map(({ whyNot }) => whyNot))).toEqual(
       new Set(['operation shop/restart-1 has already ended']),
     );
+  });
+});
+
+const at = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();
+
+function shown(status: StoredBudget['status'], minutes = 0) {
+  const fleet = new Fleet({ whyNot: () => null, now: () => NOW + minutes * 60_000 });
+  const budget = aBudget({ minAvailable: 2 });
+  fleet.setBudget('shop/db', {
+    ...budget,
+    metadata: { ...budget.metadata, creationTimestamp: at(0) },
+    ...(status === undefined ? {} : { status }),
+  });
+  fleet.tick();
+  const viewer = new Viewer().delta(fleet.collect());
+  return { fleet, viewer, card: viewer.items.get('vmdb/shop/db'), needs: viewer.needs.items };
+}
+
+describe('a disruption budget', () => {
+  const READY = { type: 'Ready', status: 'True', reason: 'Held' } as const;
+
+  test('is shown with its room, what takes it and what waits, as the command tells it', () => {
+    const claims = [{ vm: 'db-1', namespace: 'shop', by: 'pool/c/shop/db', at: at(-1), reason: 'Rollout' } as const];
+    const counts = { expected: 3, available: 2, disruptionsAllowed: 0, fullSince: at(-2) };
+    const { fleet, viewer, card, needs } = shown({ ...counts, claims, conditions: [READY] });
+    expect(card).toMatchObject({
+      state: 'Full',
+      tone: 'warn',
+      numbers: '2 of 3 VMs available, 0 more may go down',
+      lines: [
+        'limits: minAvailable 2',
+        'shop/db-1 may go down: Rollout, by pool shop/db, claimed 60s ago, until it is back',
+      ],
+    });
+    expect(needs).toEqual([]);
+    fleet.setBudget('shop/db', undefined);
+    expect(viewer.delta(fleet.collect()).items.size).toBe(0);
+  });
+
+  test('needs a person if it has had no room for an hour, if it never will, and if no worker counts it', () => {
+    const full = { expected: 3, available: 2, disruptionsAllowed: 0, fullSince: at(0), conditions: [READY] };
+    expect(shown(full, 59).needs).toEqual([]);
+    expect(shown(full, 60).needs).toMatchObject([{ kind: 'late', since: at(0), command: 'drover budgets db -n shop' }]);
+    const stalled = { type: 'Stalled', status: 'True', reason: 'NeverRoom', lastTransitionTime: at(0) } as const;
+    expect(shown({ ...full, conditions: [READY, stalled] }, 90).needs).toMatchObject([
+      { sentence: 'disruption budget db needs to be changed: NeverRoom', since: at(0) },
+    ]);
+    expect(shown(undefined, 0.4).needs).toEqual([]);
+    expect(shown(undefined, 0.5).needs).toMatchObject([{ kind: 'no-worker' }]);
   });
 });

@@ -2,7 +2,7 @@ import type { VmCell } from '../../../clients/dashboard/contract/fleet.ts';
 import type { Delta, Needs } from '../../../clients/dashboard/contract/messages.ts';
 import type { FleetDelta } from '../../../clients/dashboard/fleet/fleet.ts';
 
-const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains'] as const;
+const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains', 'budgets'] as const;
 
 const byKey = <V>(map: Map<string, V>): [string, V][] =>
   [...map].toSorted(([one], [other]) => one.localeCompare(other));

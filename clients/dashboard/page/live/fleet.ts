@@ -1,7 +1,7 @@
 import type { OwnerCard, VmCell } from '../../contract/fleet.ts';
 import type { Changes, Collections, Delta, Needs } from '../../contract/messages.ts';
 
-const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains'] as const satisfies (keyof Collections)[];
+const COLLECTIONS = ['cards', 'operations', 'schedules', 'drains', 'budgets'] as const satisfies (keyof Collections)[];
 
 type Items = { [K in keyof Collections]: Map<string, Collections[K]> };
 
@@ -17,7 +17,13 @@ const NO_CELLS: readonly VmCell[] = [];
 const NO_NEEDS: Needs = { items: [], count: 0 };
 /** All that this tab knows of the fleet. */
 export class Fleet {
-  readonly items: Items = { cards: new Map(), operations: new Map(), schedules: new Map(), drains: new Map() };
+  readonly items: Items = {
+    cards: new Map(),
+    operations: new Map(),
+    schedules: new Map(),
+    drains: new Map(),
+    budgets: new Map(),
+  };
   needs = NO_NEEDS;
   /** All that may be listed is here: nothing shown means that there is nothing. */
   isSynced = false;

@@ -9,6 +9,7 @@ export type Route =
   | { view: 'operation'; id: string; page: number; find: string }
   | { view: 'schedules' }
   | { view: 'drains' }
+  | { view: 'budgets' }
   | { view: 'node'; name: string }
   | { view: 'unknown' };
 
@@ -26,6 +27,7 @@ export function routeOf(hash: string): Route {
   if (OWNERS.has(first)) return { view: 'owner', id: parts.join('/'), page, isTable: params.get('as') === 'table' };
   if (OPERATIONS.has(first)) return { view: 'operation', id: parts.join('/'), page, find: params.get('find') ?? '' };
   if (first === 'vmops') return { view: 'schedules' };
+  if (first === 'vmdb') return { view: 'budgets' };
   if (first === 'vm' && third !== '') return { view: 'vm', namespace: second, name: third };
   return first === 'node' ? { view: 'node', name: second } : { view: 'unknown' };
 }
@@ -37,6 +39,7 @@ function listOf(path: string, params: URLSearchParams): Route {
     case 'operations':
     case 'schedules':
     case 'drains':
+    case 'budgets':
       return { view: path };
     default:
       return { view: 'unknown' };
@@ -59,6 +62,8 @@ const IDS: Record<string, string> = {
   VirtualMachine: 'vm',
   VirtualMachineInstance: 'vm',
   VirtualMachineOperationSchedule: 'vmops',
+  VirtualMachineDisruptionBudget: 'vmdb',
+  ClusterVirtualMachineDisruptionBudget: 'vmdb',
   Node: 'node',
   Namespace: 'none',
 };

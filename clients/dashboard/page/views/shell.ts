@@ -7,6 +7,7 @@ import type { Route } from '../pure/route.ts';
 import { clockOf } from '../pure/times.ts';
 import type { Page } from '../state/page.ts';
 import { signInAgain } from '../state/sign-in-again.ts';
+import { budgetsView } from './budgets.ts';
 import { drainsView, isDraining, nodeView } from './drains.ts';
 import { fleetView } from './fleet-view.ts';
 import { operationView, operationsView } from './operations.ts';
@@ -42,7 +43,7 @@ function skip(event: Event): void {
 }
 
 const NAV = [
-  { href: '#/', label: 'Fleet', views: ['fleet', 'owner', 'vm'] },
+  { href: '#/', label: 'Fleet', views: ['fleet', 'owner', 'vm', 'budgets'] },
   { href: '#/operations', label: 'Operations', views: ['operations', 'operation'] },
   { href: '#/schedules', label: 'Schedules', views: ['schedules'] },
   { href: '#/drains', label: 'Drains', views: ['drains', 'node'] },
@@ -193,6 +194,8 @@ function contentOf(page: Page, route: Route): TemplateResult {
       return schedulesView(page);
     case 'drains':
       return drainsView(page);
+    case 'budgets':
+      return budgetsView(page);
     case 'node':
       return nodeView(page, route.name);
     case 'unknown':
@@ -219,6 +222,7 @@ function subjectOf(route: Route): string {
     case 'operations':
     case 'schedules':
     case 'drains':
+    case 'budgets':
       return route.view;
     case 'fleet':
     case 'unknown':

@@ -40,6 +40,7 @@ const VIEWS = [
   '#/node/node-1',
   '#/schedules',
   '#/drains',
+  '#/budgets',
   '#/nowhere',
 ];
 

@@ -20,7 +20,6 @@ export const DisruptionReason = z.enum([
   'Drain',
   'Wish',
   'Removal',
-  'ScaleIn',
 ]);
 export type DisruptionReason = z.infer<typeof DisruptionReason>;
 
@@ -57,7 +56,7 @@ const FIELDS = {
     .min(1)
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe(
-      'Which disruptions ask this budget: all but ScaleIn, if absent. VMs that others disrupt count as unavailable in any case.',
+      'Which disruptions ask this budget: all, if absent. VMs that go down otherwise count as unavailable in any case.',
     )
     .exactOptional(),
 };

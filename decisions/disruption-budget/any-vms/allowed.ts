@@ -25,11 +25,9 @@ export function allowedBy(spec: BudgetSpec, { expected, available }: Counts): nu
   return desired === null ? null : available - desired;
 }
 
-/**
- * Reports whether disruptions for this reason ask the budget: unless it names some, all but the removal of replicas.
- */
+/** Reports whether disruptions for this reason ask the budget: all, unless it names some. */
 const holdsFor = ({ reasons }: BudgetSpec, reason: DisruptionReason): boolean =>
-  reasons === undefined ? reason !== 'ScaleIn' : reasons.includes(reason);
+  reasons === undefined || reasons.includes(reason);
 
 /** What a budget says at a time, by its windows: its limits hold, or it allows anything, or nothing may begin. */
 export type Hours = { hold: 'limits' } | { hold: 'nothing' } | { hold: 'all'; opensAt: number | null; why: string };

@@ -429,7 +429,8 @@ const NO_MEMORY = {
     'workflows/replica-sets/details.ts: MAX_NAMES',
   ],
   'as much as is done at once: the next plan does the rest': [
-    'activities/disruption-budget/disruption-claims.ts: TOGETHER',
+    'activities/disruption-budget/claim-queues.ts: TOGETHER',
+    'activities/disruption-budget/disruption-claims.ts: MOST_REFRESHED',
     'decisions/disks/reuse.ts: MAX_DISKS',
     'decisions/drain/plan.ts: MAX_AT_ONCE',
     'decisions/machine-types/plan.ts: MAX_TO_CHANGE',
@@ -450,6 +451,7 @@ const NO_MEMORY = {
     'decisions/changes/change-record.ts: MOST_BYTES',
     'decisions/changes/why-no-change.ts: MAX_PATCH',
   ],
+  'turns: what finds none waits all the same': ['decisions/disruption-budget/any-vms/turns.ts: MAX_WAITERS'],
   'as many as it takes': ['decisions/pool/contention.ts: TIMES'],
   'as much as the API server remembers': ['activities/configuration/judged-content.ts: MAX_CHAPTERS'],
 };

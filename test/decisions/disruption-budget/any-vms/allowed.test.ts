@@ -29,8 +29,6 @@ test.for<[Partial<BudgetSpec>, number, number, number | null]>([
 test.for<[Partial<BudgetSpec>, DisruptionReason, boolean]>([
   [{}, 'Drain', true],
   [{}, 'Removal', true],
-  [{}, 'ScaleIn', false],
-  [{ reasons: ['ScaleIn'] }, 'ScaleIn', true],
   [{ reasons: ['Drain', 'Wish'] }, 'Wish', true],
   [{ reasons: ['Drain', 'Wish'] }, 'Rollout', false],
 ])('whether a budget of %j holds a disruption for %s: %s', ([spec, reason, holds]) =>

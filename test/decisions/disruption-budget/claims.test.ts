@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DisruptedVm } from '../../../api/pool/pool.ts';
 import {
+  ACT_WITHIN_MS,
   CLAIM_MS,
   claimedNames,
   hasOnlyReleasedClaims,
@@ -12,6 +13,7 @@ import type { VmiOf } from '../../../decisions/health/availability.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { Evacuation } from '../../../decisions/views/evacuation.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { deadlineOf } from '../../../kubernetes/lib/deadline.ts';
 import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const AT = '2026-11-22T07:00:00.000Z';
@@ -217,3 +219,10 @@ test('a claim for a migration ends with the migration, though the VMI is the sam
   expect(states({ state: 'Failed' })).toEqual([]);
   expect(states({ attempt: 3 })).toEqual([]);
 });
+
+test.each(['PUT', 'PATCH', 'DELETE', 'POST'])(
+  'a %s that is sent under a claim ends before others get its place',
+  (method) => {
+    expect(ACT_WITHIN_MS + deadlineOf({ method })).toBeLessThan(CLAIM_MS);
+  },
+);

@@ -7,6 +7,8 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import type { Migration } from '../../../simulator/objects/kubevirt.ts';
+import { isOver } from '../../../simulator/vmi/migration.ts';
 import { isByWorker, isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
 import { aSpec, aTemplate, fromAnotherSource } from '../pools.ts';
@@ -392,4 +394,33 @@ test('a long rollout has no restart of another VM wait for its end', () =>
     },
     {},
     4,
+  ));
+
+test('changes that KubeVirt applies by migrations, of VMs that run, migrate no more VMs at once than a budget allows', () =>
+  play(
+    async (world) => {
+      await createVms(world, PETS, { sockets: 1, memory: '1Gi' });
+      addNode(world);
+      createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
+      await world.wait(30_000);
+      let most = 0;
+      let made = 0;
+      world.onlookers.push({
+        onWrite: ({ resource, before }) => {
+          if (resource !== VirtualMachineInstanceMigrations) return;
+          const all = world.server.all<Migration>(VirtualMachineInstanceMigrations);
+          most = Math.max(most, all.filter((one) => !isOver(one)).length);
+          if (before === undefined) made++;
+        },
+      });
+      const merge = JSON.stringify({ spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
+      const chosen = { [NAMESPACE]: Object.fromEntries(PETS.map((name) => [name, world.vm(name)!.metadata.uid])) };
+      const how = { atOnce: 3, maxFailures: 3, deadlineMs: 10 * MINUTE, requestedBy: 'ann', reason: null };
+      const change = operate(world, { action: 'Patch', chosen, ...how }, { patch: { merge } });
+      await world.until(() => !world.temporal.runs.get(change)!.isOpen, 20 * MINUTE);
+      await world.wait(MINUTE);
+      expect([made, most]).toEqual([3, 1]);
+    },
+    {},
+    3,
   ));

@@ -7,6 +7,7 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { grownDisks } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateAct, UpdateOutcome } from '../../decisions/owners/batch.ts';
 import { recheckMigration, recheckVm, whyExcessive, type Recheck } from '../../decisions/rollout/turns/recheck.ts';
+import { remainingToStep } from '../../decisions/rollout/turns/step.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Nodes, Pods } from '../../../api/resources.ts';
+import { Nodes, Pods, VirtualMachineDisruptionBudgets } from '../../../api/resources.ts';
 import type { Node } from '../../../decisions/from-object/node.ts';
+import { budgetManifest } from '../../api/budgets/budgets.ts';
 import { TestDrain } from '../../integration/drain/drains.ts';
-import { aFleet, until } from '../../integration/fleet.ts';
+import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { userWith } from '../../integration/operations/operations.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
@@ -53,6 +54,28 @@ test('`drain start` empties a node of VMs as `kubectl drain` does, and leaves ot
     code: 0,
     stdout: `node ${node} unchanged: it is not cordoned, and no VM on it was asked to leave\n`,
   });
+});
+
+test('`drain start` has VMs under a disruption budget restarted by an operation, and evicts none', async () => {
+  const drain = await TestDrain.in(fleet());
+  await fleet().createPool(drain.namespace, 'web', { replicas: 3, maxUnavailable: 1, template: runningTemplate });
+  await until(async () =>
+    expect((await fleet().pool(drain.namespace, 'web'))!.status).toMatchObject({ readyReplicas: 3 }),
+  );
+  const node = await drain.nodeOf('web-1');
+  onTestFinished(() => drain.uncordon(node));
+  const metadata = { name: 'all', namespace: drain.namespace };
+  const budget = { ...budgetManifest({ selector: {}, maxUnavailable: 1 }), metadata };
+  await fleet().kube.create(VirtualMachineDisruptionBudgets, budget);
+  const refused = await drover('drain', 'start', node);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('shut down within disruption budgets: ') });
+  const before = await drain.uids();
+  const { code, stdout } = await drover('drain', 'start', node, '--shut-down');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/cordoned, and .*[1-9]\d* VMs? to be restarted by operation \S+\/restart-/);
+  await drain.left('web', 3, node);
+  expect(await drain.uids()).not.toEqual(before);
+  expect(await marks(drain)).toEqual([]);
 });
 
 test('a drain that is asked for twice at once, dry, and called off leaves VMs where they are', async () => {

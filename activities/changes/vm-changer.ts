@@ -16,6 +16,7 @@ import { mergePatch, type WrittenVm } from '../../decisions/merge/vm.ts';
 import type { ChangeNeed } from '../../decisions/views/annotations/recorded-change.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { mayMigrateFor } from '../../decisions/vm-update/disruption.ts';
 import type { KubeClient, WriteOptions } from '../../kubernetes/client.ts';
 import { ActRefused } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -42,6 +43,8 @@ export type Changed = { is: 'changed'; vm: VmView } | Unchanged;
 interface VmChange {
   is: 'change';
   need: ChangeNeed;
+  /** Whether KubeVirt may migrate the VMI for it. */
+  migrates: boolean;
   after: Stored<VirtualMachine>;
   edits: readonly Edit[];
   /** The CHANGES_ANNOTATION with a record of these edits; null if they are too long for one. */
@@ -77,7 +80,7 @@ export class VmChanger {
 
   /**
    * Throws what the API server refuses. `claimed`: has a change written under a claim on the VM's disruption budgets,
-   * since KubeVirt applies it to the VMI while that runs.
+   * since KubeVirt may migrate the VMI for it.
    */
   async change(
     live: LiveVm,
@@ -87,7 +90,7 @@ export class VmChanger {
     if (found instanceof NotAdmitted || found.is !== 'change') return found;
     const expected = this.#tried.get(found.shape) ?? (await this.tryOut(live, found));
     const write = (claim?: Claim): Promise<Changed> => this.#changeUnder(live, found, expected, claim);
-    return found.need === 'Live' ? claimed(write) : write();
+    return found.migrates ? claimed(write) : write();
   }
 
   async #changeUnder(live: LiveVm, found: VmChange, expected: readonly Edit[], claim?: Claim): Promise<Changed> {
@@ -134,7 +137,8 @@ export class VmChanger {
     const annotationOf = (of: readonly Edit[]): string | null =>
       withChange(stored.metadata.annotations, { ...record, edits: [...of] });
     if (annotationOf(edits) === null) return { is: 'skipped', message: TOO_LONG };
-    return { is: 'change', need, after, edits, annotationOf, shape: digestOf([need, edits]) };
+    const migrates = need === 'Live' && mayMigrateFor(before as VmTemplate, after as VmTemplate);
+    return { is: 'change', need, migrates, after, edits, annotationOf, shape: digestOf([need, edits]) };
   }
 
   #needOf(before: object, after: object, { vm, live }: { vm: VmView; live: VmiView | undefined }) {

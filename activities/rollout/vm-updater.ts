@@ -25,7 +25,7 @@ import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { deleteReplaced } from './delete-replaced.ts';
-import { migrationBy } from './update-look.ts';
+import { mayMigrate, migrationBy } from './update-look.ts';
 import { VmTargets, type Glance, type Look, type Made, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
@@ -193,7 +193,7 @@ export class VmUpdater {
     if (todo.writes) this.#writing.add(item.name);
     const now = todo.writes ? await this.#write(look, made, claim) : look.view;
     if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim!, wait);
-    if (item.act !== 'write') return { isDone: 'live', value: null };
+    if (item.act !== 'write') return { isDone: mayMigrate(look, made) && 'live', value: null };
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.label(live);
     return notDone({ vm: item.name, end: 'Updated' });

@@ -34,19 +34,23 @@ const BESIDE_THE_GUEST = new Set([
   'updateVolumesStrategy',
 ]);
 
+interface Part {
+  of: (template: PoolTemplate, plugged: Plugged) => unknown;
+  disruptionWith: (plugs: KubeVirtPlugs) => Disruption;
+  /** A VMI gets it where it runs, or with its next pod: KubeVirt does not migrate it for that. */
+  isInPlace?: true;
+}
+
 /**
  * The parts of a template, by what it takes for a running VMI to get a change of them. KubeVirt's own rules are in its
  * `syncRestartRequired`, `handleCPUChangeRequest`, `handleMemoryHotplugRequest`, `handleAffinityChangeRequest`,
  * `handleTolerationsChangeRequest`, `HandleDeclarativeVolumes`, and in its network controller's `IsRestartRequired`.
  */
-const PARTS: readonly {
-  of: (template: PoolTemplate, plugged: Plugged) => unknown;
-  disruptionWith: (plugs: KubeVirtPlugs) => Disruption;
-}[] = [
+const PARTS: readonly Part[] = [
   { of: fixed, disruptionWith: () => 'Restart' },
   { of: startAnnotations, disruptionWith: () => 'Restart' },
   { of: sizes, disruptionWith: ({ migrates }) => (migrates ? 'Live' : 'Restart') },
-  { of: placement, disruptionWith: () => 'Live' },
+  { of: placement, disruptionWith: () => 'Live', isInPlace: true },
   {
     of: (template, { interfaces }) => namedIn(template, interfaces, ['interfaces', 'networks']),
     disruptionWith: ({ migrates }) => (migrates ? 'Live' : 'Restart'),
@@ -54,6 +58,7 @@ const PARTS: readonly {
   {
     of: (template, { volumes }) => namedIn(template, volumes, ['disks', 'volumes']),
     disruptionWith: ({ volumes }) => (volumes ? 'Live' : 'Restart'),
+    isInPlace: true,
   },
 ];
 
@@ -73,13 +78,23 @@ export function disruptionBetween(
   const plugged = pluggedBetween(from.spec, to.spec);
   const disks = diskDisruption(from, to, plugged.disks);
   if (disks === 'Replace') return 'Replace';
-  const differs = ({ of }: (typeof PARTS)[number]): boolean =>
-    canonical(of(from, plugged)) !== canonical(of(to, plugged));
-  const required = PARTS.filter(differs).map(({ disruptionWith }) => disruptionWith(plugs));
+  const required = partsBetween(from, to, plugged).map(({ disruptionWith }) => disruptionWith(plugs));
   // A claim grows under a running VMI whatever the strategy, which concerns the VMI template only.
   if (required.length === 0) return disks;
   const isLive = strategy === 'LiveUpdate' && !required.includes('Restart') && !removesField(from, to);
   return isLive && !exceeds(disks, 'Live') ? 'Live' : 'Restart';
+}
+
+const partsBetween = (from: PoolTemplate, to: PoolTemplate, plugged: Plugged): Part[] =>
+  PARTS.filter(({ of }) => canonical(of(from, plugged)) !== canonical(of(to, plugged)));
+
+/**
+ * Reports whether KubeVirt may migrate a running VMI for a change that is `Live`: its workload updater does for
+ * sockets, memory and interfaces. An instance type may stand for them.
+ */
+export function mayMigrateFor(before: PoolTemplate, after: PoolTemplate): boolean {
+  const [from, to] = [normalForm(before), normalForm(after)];
+  return partsBetween(from, to, pluggedBetween(from.spec, to.spec)).some(({ isInPlace }) => isInPlace !== true);
 }
 
 /** Reports whether the change alone makes KubeVirt start or stop VMIs. */

@@ -8,6 +8,7 @@ import { ControllerRevisions, VirtualMachines, type Resource } from '../../../ap
 import { changesOf } from '../../../decisions/changes/change-record.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import type { Json } from '../../../decisions/lib/json.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { PLUGS_ALL } from '../../../decisions/vm-update/disruption.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -29,6 +30,10 @@ export class Shop {
   /** Each write that was asked for. */
   readonly asked: { name: string; isDryRun: boolean }[] = [];
   policy: (vm: Stored) => Stored = (vm) => vm;
+  /** What the VMIs have. */
+  vmi: Partial<VmiView> = {};
+  /** How many changes were written under claims. */
+  claims = 0;
 
   vm(name: string, spec: Json = {}, metadata: object = {}): Stored<VirtualMachine> {
     return this.server.create(VirtualMachines, {
@@ -72,7 +77,10 @@ export class Shop {
     return (stored) => {
       const vm = vmView(stored);
       return inActivity(() =>
-        changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1 }) }, (write) => write(NO_BUDGETS)),
+        changer.change({ stored, vm, vmi: aVmi(vm, { startGeneration: 1, ...this.vmi }) }, (write) => {
+          this.claims++;
+          return write(NO_BUDGETS);
+        }),
       );
     };
   }

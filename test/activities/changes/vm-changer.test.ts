@@ -143,3 +143,16 @@ test('a value that is filled in as it was before is no change', async () => {
   const change = shop.changer({ wanted: { patch: DEFAULTED } });
   await expect(change(shop.vm('a', { hostname: 'old' }))).rejects.toThrow('hostname does not stay as it is written');
 });
+
+test.each<[string, object, number]>([
+  ['more sockets', { domain: { cpu: { sockets: 2 } } }, 1],
+  ['another node selector', { nodeSelector: { zone: 'a' } }, 0],
+])('a change takes a place in disruption budgets if KubeVirt migrates for it: %s', async (_what, spec, claims) => {
+  const shop = new Shop();
+  shop.vmi = { cpu: { sockets: 1, current: 1, maxSockets: 4 }, migratable: true };
+  const vm = shop.vm('a', { domain: { cpu: { sockets: 1 } } });
+  expect(await shop.changer({ wanted: { patch: { spec: { template: { spec } } } } })(vm)).toMatchObject({
+    vm: { changes: [{ need: 'Live' }] },
+  });
+  expect(shop.claims).toBe(claims);
+});

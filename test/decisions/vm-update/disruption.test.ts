@@ -5,6 +5,7 @@ import {
   disruptionBetween,
   DISRUPTIONS,
   exceeds,
+  mayMigrateFor,
   startsOrStops,
   waitsForRestart,
 } from '../../../decisions/vm-update/disruption.ts';
@@ -459,6 +460,19 @@ describe('a change that KubeVirt does not make by itself', () => {
 });
 
 const typed = (name: string): VmTemplate => vm({ instancetype: { name } });
+
+test.each<[title: string, from: VmTemplate, to: VmTemplate, mayMigrate: boolean]>([
+  ['sockets', cpu({ sockets: 1 }), cpu({ sockets: 2 }), true],
+  ['memory', memory({ guest: '1Gi' }), memory({ guest: '2Gi' }), true],
+  ['interfaces', nics(NIC), nics(NIC, BLUE), true],
+  ['an instance type, by which all of that may change', typed('small'), typed('large'), true],
+  ['volumes', volumes(), volumes('data'), false],
+  ['a disk that grows', sized('1Gi', {}), sized('2Gi', {}), false],
+  ['where a VMI may run', vmi({}), vmi({ nodeSelector: { zone: 'a' } }), false],
+  ['where a VMI may run, and sockets', vmi({}), vmi({ nodeSelector: { zone: 'a' } }, { cpu: { sockets: 2 } }), true],
+])('KubeVirt migrates a VMI for some changes alone: %s', (_title, from, to, mayMigrate) => {
+  expect(mayMigrateFor(from, to)).toBe(mayMigrate);
+});
 
 describe('a VMI is left alone by a change of its VM', () => {
   const waits: [title: string, from: VmTemplate, to: VmTemplate, live: boolean, staged: boolean][] = [

@@ -424,3 +424,31 @@ test('changes that KubeVirt applies by migrations, of VMs that run, migrate no m
     {},
     3,
   ));
+
+test('changes that KubeVirt makes without a migration hold no place once they are written', () =>
+  play(
+    async (world) => {
+      await createVms(world, PETS);
+      await world.people.createPool('web', aSpec({ replicas: 3, template: template(1) }));
+      const isReadyAt = (generation: number) => (): boolean => {
+        const { updatedReplicas, readyReplicas, observedGeneration } = world.pool('web')?.status ?? {};
+        return observedGeneration === generation && updatedReplicas === 3 && readyReplicas === 3;
+      };
+      if (!(await world.until(isReadyAt(1), 2 * MINUTE))) world.break('the pool does not come up');
+      createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
+      await world.wait(30_000);
+      const nodeSelector = { 'kubernetes.io/os': 'linux' };
+      const merge = JSON.stringify({ spec: { template: { spec: { nodeSelector } } } });
+      const chosen = { [NAMESPACE]: Object.fromEntries(PETS.map((name) => [name, world.vm(name)!.metadata.uid])) };
+      const how = { atOnce: 3, maxFailures: 3, deadlineMs: 10 * MINUTE, requestedBy: 'ann', reason: null };
+      const change = operate(world, { action: 'Patch', chosen, ...how }, { patch: { merge } });
+      const moved = template(1);
+      Object.assign(moved.spec.template.spec as object, { nodeSelector });
+      await world.people.changePool('web', { template: moved });
+      const isDone = (): boolean => !world.temporal.runs.get(change)!.isOpen && isReadyAt(2)();
+      if (!(await world.until(isDone, 30_000))) world.break('places are held that nothing uses');
+      expect(claimsOf(world, 'a')).toEqual([]);
+    },
+    {},
+    3,
+  ));

@@ -1,6 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
-import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
+import type { Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -11,12 +11,11 @@ import type { PoolKey } from '../owners/owner-key.ts';
 import type { DisruptionClaim, DisruptionClaims } from './disruption-claims.ts';
 
 /** What is to be disrupted, as the caller has seen it last. */
-interface ClaimTarget<Key extends PoolKey | null = PoolKey | null> {
+interface ClaimTarget<Key extends PoolKey | null = PoolKey | null> extends Purpose {
   vm: VmView;
   vmi: VmiView | undefined;
   /** Which migration by drover is to be created, if the VMI is not to end. */
   migration?: number | undefined;
-  reason: DisruptionReason;
   /** The VM's pool, if its budget is asked as well; null if the VM is in none, or the act asks no pool. */
   pool: Key;
 }

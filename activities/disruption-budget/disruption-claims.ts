@@ -2,7 +2,12 @@ import type { BudgetClaim } from '../../api/budgets/budget.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { asks } from '../../decisions/disruption-budget/any-vms/allowed.ts';
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
-import { BY_KUBEVIRT, Places, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
+import {
+  BY_KUBEVIRT,
+  Places,
+  type PlaceRequest,
+  type Purpose,
+} from '../../decisions/disruption-budget/any-vms/places.ts';
 import { ACT_WITHIN_MS } from '../../decisions/disruption-budget/claims.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import type { Refusal } from '../../decisions/disruption/held.ts';
@@ -82,8 +87,7 @@ export class DisruptionClaims {
     if (this.#cache.lost.aborted) throw serverLost();
     const refusal = this.look().whyNot(request);
     if (refusal !== null) return refusal;
-    const { vm, reason } = request;
-    const budgets = this.#askedBy(vm, reason);
+    const budgets = this.#askedBy(request.vm, request);
     const held: Place<unknown>[] = [];
     let pool: Place<StoredPool> | null = null;
     const release = async (only?: 'pool'): Promise<void> => {
@@ -109,7 +113,7 @@ export class DisruptionClaims {
       return {
         pool: pool?.budget ?? null,
         isFresh: () => performance.now() - since < ACT_WITHIN_MS,
-        covers: (now) => this.#askedBy(now, reason).every(({ metadata }) => claimed.has(metadata.uid)),
+        covers: (now) => this.#askedBy(now, request).every(({ metadata }) => claimed.has(metadata.uid)),
         release,
       };
     } catch (error) {
@@ -129,7 +133,7 @@ export class DisruptionClaims {
         : new Places(known, this.#tallies.tally(known), this.#budgets.knownClaims(known), now);
     });
     const whyNot: BudgetLook['whyNot'] = (request, known = () => null) => {
-      for (const { metadata } of this.#askedBy(request.vm, request.reason)) {
+      for (const { metadata } of this.#askedBy(request.vm, request)) {
         const message = isFree(request.vm, request.vmi) ? null : known(metadata.uid);
         if (message !== null) return { budget: metadata.uid, message };
         const budget = places(metadata.uid);
@@ -166,9 +170,12 @@ export class DisruptionClaims {
     return this.#store.isOutdated(budget, claims);
   }
 
-  #askedBy(vm: Pick<VmView, 'namespace' | 'ownLabels'>, reason: PlaceRequest['reason']): readonly StoredBudget[] {
+  #askedBy(
+    vm: Pick<VmView, 'namespace' | 'ownLabels'>,
+    { reason, maybeFor = reason }: Purpose,
+  ): readonly StoredBudget[] {
     const now = Date.now();
-    return this.#tallies.of(vm).filter((budget) => asks(budget, reason, now));
+    return this.#tallies.of(vm).filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
   }
 
   async #refused(refusal: Refusal, release: () => Promise<void>): Promise<Refusal> {

@@ -1,4 +1,3 @@
-import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import {
   EARLIER_MIGRATIONS_ANNOTATION,
   EVACUATION_LABEL,
@@ -6,6 +5,7 @@ import {
   POOL_LABEL,
 } from '../../api/labels-and-annotations.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
+import type { Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import { shouldBeginBy, whyMigrating } from '../../decisions/disruption/migration.ts';
 import { triesInARow } from '../../decisions/drain/need.ts';
 import {
@@ -34,13 +34,12 @@ interface MigrationsOptions {
 }
 
 /** What is to be migrated, as the caller has just read it. */
-interface MigrationTarget {
+interface MigrationTarget extends Purpose {
   purpose: MigrationPurpose;
   vm: VmView;
   vmi: VmiView;
   /** Which migration of the VMI by drover it is, counted from 1. */
   attempt: number;
-  reason: DisruptionReason;
   /** Notes on the VM, under the claim, that it is about to be migrated; returns the VM as it is then. */
   note?: (claim: Claim) => Promise<VmView>;
 }
@@ -58,13 +57,13 @@ export class Migrations {
    * its name says which one it is. Throws what the API server refuses.
    */
   async begin(target: MigrationTarget): Promise<NotAdmitted | ResourceVersions> {
-    const { purpose, vm, vmi, attempt, reason, note = () => Promise.resolve(vm) } = target;
+    const { purpose, vm, vmi, attempt, note = () => Promise.resolve(vm), ...why } = target;
     const { claims, key } = this.#in;
     const migration = migrationOf(purpose, vmi, attempt, key);
     const other = await this.#otherInFlight(migration);
     if (other !== undefined) return other;
     const create = async (claim: Claim) => this.#create(migration, { vm: await note(claim), vmi }, claim);
-    return doWithClaim(claims, { vm, vmi, migration: attempt, reason, pool: key }, create).catch(
+    return doWithClaim(claims, { vm, vmi, migration: attempt, pool: key, ...why }, create).catch(
       async (error: unknown) => {
         const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
         if (sooner === undefined) throw error;

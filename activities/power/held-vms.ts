@@ -1,7 +1,9 @@
 import type { DisruptionReason } from '../../api/budgets/budget.ts';
+import type { Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import { namespacedName } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { BudgetLook, DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
@@ -9,9 +11,9 @@ import { Refusals } from '../disruption/refusals.ts';
 
 interface HeldVmsOptions {
   claims: DisruptionClaims;
-  cache: Pick<ClusterCache, 'vmiOf'>;
+  cache: Pick<ClusterCache, 'vmiOf' | 'nodes'>;
   action: PowerAction;
-  /** What the VMs are disrupted for, as budgets name it; by default, what the action is called. */
+  /** What the VMs are disrupted for, as budgets name it, see `purposeOf`; by default, what the action is called. */
   disruptsFor?: DisruptionReason;
 }
 
@@ -51,17 +53,23 @@ export class HeldVms {
     const migration = action === 'Migrate' ? (vmi?.evacuation?.attempt ?? 0) + 1 : undefined;
     const known = (budget: string): string | null => this.#refusals.whyNot(budget, now);
     if (this.#look?.now !== now) this.#look = { ...claims.look(), now };
-    const refusal = this.#look.whyNot({ vm, vmi, migration, reason: this.reason, by: claimant() }, known);
+    const refusal = this.#look.whyNot({ vm, vmi, migration, by: claimant(), ...this.purposeOf(vmi) }, known);
     if (refusal === null) return null;
     const { budget, message, opensAt = null } = refusal;
     if (known(budget) === null) this.#refusals.add(budget, message, opensAt);
     return message;
   }
 
-  /** What the VMs are disrupted for. */
-  get reason(): DisruptionReason {
-    const { action, disruptsFor } = this.#in;
-    return disruptsFor ?? (action === 'Patch' || action === 'Start' ? 'Change' : action);
+  /**
+   * What the VM is disrupted for. Any user who may make an operation can label it as one of a drain: it is one for VMs
+   * on nodes that are drained.
+   */
+  purposeOf(vmi: VmiView | undefined): Purpose {
+    const { action, cache, disruptsFor } = this.#in;
+    const own = action === 'Patch' || action === 'Start' ? 'Change' : action;
+    if (disruptsFor !== 'Drain') return { reason: disruptsFor ?? own };
+    if (cache.nodes.missing !== null) return { reason: own, maybeFor: 'Drain' };
+    return { reason: vmi?.nodeDrained === true || vmi?.podNodeCordoned === true ? 'Drain' : own };
   }
 
   /** Notes who was refused: a budget, or `otherwise`. */

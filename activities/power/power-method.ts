@@ -14,6 +14,7 @@ import {
   type PowerProgress,
   type PowerTally,
 } from '../../decisions/power/progress.ts';
+import { isAboutVmi } from '../../decisions/power/target.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Change } from '../changes/vm-changer.ts';
@@ -47,7 +48,8 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   constructor(options: PowerMethodOptions) {
     const { authority, cache, change, chosen, request } = options;
     const limits = limitsOver(cache, authority.operation, chosen, request.deadlineMs);
-    const disruptsFor = authority.operation?.metadata.labels?.[DRAIN_LABEL] === undefined ? {} : DRAINS;
+    const isDrain = isAboutVmi(request.action) && authority.operation?.metadata.labels?.[DRAIN_LABEL] !== undefined;
+    const disruptsFor = isDrain ? DRAINS : {};
     super({ ...options, ...limits, ...disruptsFor, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { BY_KUBEVIRT } from '../../decisions/disruption-budget/any-vms/places.ts';
+import { BY_KUBEVIRT, type Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { isRestarting, liveVmi } from '../../decisions/health/availability.ts';
@@ -192,7 +192,7 @@ export class VmPower {
 
   /** Writes a change that KubeVirt applies to the VMI while that runs: mostly by a migration. No pool counts these. */
   #claimed({ vm, vmi }: LiveVm, write: (claim: Claim) => Promise<Changed>): Promise<Changed | NotAdmitted> {
-    const target = { vm, vmi, reason: 'Change', migration: BY_KUBEVIRT, pool: null } as const;
+    const target = { vm, vmi, ...this.held.purposeOf(vmi), migration: BY_KUBEVIRT, pool: null };
     return doWithClaim(this.#in.claims, target, write);
   }
 
@@ -236,9 +236,9 @@ export class VmPower {
     const pool = owner?.pool.metadata ?? null;
     const written = clocks();
     if (action === 'Start') return orRefused(startVm(client, await this.#annotate(vm, vmi, begun), written));
-    const { reason } = this.held;
-    if (action === 'Migrate') return this.#migrate({ vm, vmi: vmi!, pool, reason }, begun);
-    return doWithClaim(claims, { vm, vmi, reason, pool: action === 'Stop' ? null : pool }, async (claim) => {
+    const why = this.held.purposeOf(vmi);
+    if (action === 'Migrate') return this.#migrate({ vm, vmi: vmi!, pool, ...why }, begun);
+    return doWithClaim(claims, { vm, vmi, ...why, pool: action === 'Stop' ? null : pool }, async (claim) => {
       const written = clocks();
       const annotated = await this.#annotate(vm, vmi, begun, claim);
       if (action === 'Stop') return orRefused(stopVm(client, annotated, written, claim));
@@ -251,14 +251,15 @@ export class VmPower {
    * made.
    */
   async #migrate(
-    { vm, vmi, pool, reason }: { vm: VmView; vmi: VmiView; pool: PoolKey | null; reason: DisruptionReason },
+    { pool, ...target }: { vm: VmView; vmi: VmiView; pool: PoolKey | null } & Purpose,
     begun: VmInProgress,
   ): Promise<ResourceVersions | NotAdmitted> {
     const { migration: attempt } = begun;
+    const { vm, vmi } = target;
     if (attempt === undefined || (vmi.evacuation?.attempt ?? 0) >= attempt)
       return new NotAdmitted('another migration of it has just ended');
     const note = (claim: Claim): Promise<VmView> => this.#annotate(vm, vmi, begun, claim);
-    return new Migrations({ ...this.#in, key: pool }).begin({ purpose: 'operation', vm, vmi, attempt, reason, note });
+    return new Migrations({ ...this.#in, key: pool }).begin({ purpose: 'operation', ...target, attempt, note });
   }
 
   /** Notes on the VM what is about to be done, unless the VM has changed since it was read. */

@@ -18,7 +18,9 @@ export function migrationBy({ act, migration }: BatchVm): { migration?: number }
 
 /** Whether KubeVirt may migrate the VMI for what was written to its VM, or still has to for an earlier write. */
 export const mayMigrate = ({ vm, view, own }: Look, { merged }: Made): boolean =>
-  mayMigrateFor(vm as VmTemplate, merged as VmTemplate) || own === undefined || liveProgress(view, own).state !== 'done';
+  mayMigrateFor(vm as VmTemplate, merged as VmTemplate) ||
+  own === undefined ||
+  liveProgress(view, own).state !== 'done';
 
 /** Returns what the budgets that select VMs of a batch say now, by what this worker knows. */
 export function updateLook(

@@ -23,9 +23,15 @@ import type { DownDomains } from './domains.ts';
 import type { BudgetTally } from './tally.ts';
 import { aheadOf } from './turns.ts';
 
-/** A VM that is to be disrupted, as the caller has seen it last. */
-export interface PlaceRequest extends ClaimRequest {
+/** What a VM is disrupted for. */
+export interface Purpose {
   reason: DisruptionReason;
+  /** What it may be for instead, as far as the worker knows: budgets that hold for either are asked. */
+  maybeFor?: DisruptionReason;
+}
+
+/** A VM that is to be disrupted, as the caller has seen it last. */
+export interface PlaceRequest extends ClaimRequest, Purpose {
   /** Which migration of the VMI by drover it is; `BY_KUBEVIRT` if KubeVirt is to change the VMI while it runs. */
   migration?: number | undefined;
 }

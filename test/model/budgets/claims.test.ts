@@ -65,6 +65,16 @@ test('a VM takes a place in all budgets that select it, in the order of their na
     });
   }));
 
+test('what may be for either of two reasons asks the budgets that hold for one of them', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    for (const reason of ['Drain', 'Restart', 'Stop'] as const)
+      createBudget(world, reason.toLowerCase(), { maxUnavailable: 1, reasons: [reason] });
+    await world.wait(1_000);
+    expect(isGranted(await claimant(world).claim('db-1', { maybeFor: 'Drain' }))).toBe(true);
+    expect(['drain', 'restart', 'stop'].map((name) => claimsOf(world, name))).toEqual([['db-1'], ['db-1'], []]);
+  }));
+
 test('a claim without room in one budget gives back the places that it has in others', () =>
   play(
     async (world) => {

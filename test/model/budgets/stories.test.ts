@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
+import { DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
 import {
   Nodes,
   VirtualMachineInstanceMigrations,
@@ -52,16 +53,22 @@ const act = (
   action: 'Restart' | 'Stop' | 'Migrate',
   names: readonly string[],
   deadlineMs = 20 * MINUTE,
+  labels: Record<string, string> = {},
 ): string =>
-  operate(world, {
-    action,
-    chosen: { [NAMESPACE]: chosenOf(world, action, names) },
-    atOnce: 3,
-    maxFailures: 3,
-    deadlineMs,
-    requestedBy: 'ann',
-    reason: null,
-  });
+  operate(
+    world,
+    {
+      action,
+      chosen: { [NAMESPACE]: chosenOf(world, action, names) },
+      atOnce: 3,
+      maxFailures: 3,
+      deadlineMs,
+      requestedBy: 'ann',
+      reason: null,
+    },
+    {},
+    labels,
+  );
 
 const isUpdated = (world: World, name: string): boolean => {
   const { status, spec } = world.pool(name)!;
@@ -230,6 +237,21 @@ test('a drain and a rollout keep to one budget, and migrations to their own limi
     { lag: 300 },
     4,
   ));
+
+test('an operation that anybody has labelled as a drain escapes no budget before the nodes are drained', () =>
+  play(async (world) => {
+    await createVms(world, PETS);
+    createBudget(world, 'a', { maxUnavailable: 0, reasons: ['Restart'] });
+    await world.wait(30_000);
+    const uids = (): unknown[] => PETS.map((name) => world.vmi(name)?.metadata.uid);
+    const before = uids();
+    const restart = act(world, 'Restart', PETS, 20 * MINUTE, { [DRAIN_LABEL]: 'node' });
+    await world.wait(MINUTE);
+    expect(uids()).toEqual(before);
+    for (const { metadata } of world.server.all(Nodes)) world.kubevirt.drain(metadata.name, true);
+    expect(await world.until(() => !world.temporal.runs.get(restart)!.isOpen, 5 * MINUTE)).toBe(true);
+    expect(uids().some((uid) => before.includes(uid))).toBe(false);
+  }));
 
 test.each<['Restart' | 'Migrate', 'claimed' | 'noted']>([
   ['Restart', 'claimed'],

@@ -13,10 +13,11 @@ export function operate(
   world: World,
   input: Omit<PowerRunInput, 'operation'>,
   spec: Pick<OperationSpec, 'patch'> = {},
+  labels: Record<string, string> = {},
 ): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;
   const { metadata } = world.server.create(VirtualMachineOperations, {
-    metadata: { namespace: NAMESPACE, generateName: 'op-' },
+    metadata: { namespace: NAMESPACE, generateName: 'op-', labels },
     spec: {
       action,
       ...spec,

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { HeldVms } from '../../../activities/power/held-vms.ts';
+import type { PowerAction } from '../../../decisions/power/action.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
+
+const purposeOf = (fields: object, missing: string | null = null, action: PowerAction = 'Restart') => {
+  const options = { cache: { nodes: { missing } }, action, disruptsFor: 'Drain' };
+  return new HeldVms(options as never).purposeOf(aVmi(aVm('a'), fields));
+};
+
+test('an operation that is labelled as a drain disrupts for that what is on drained nodes, and else for what it does', () => {
+  expect(purposeOf({ nodeDrained: true })).toEqual({ reason: 'Drain' });
+  expect(purposeOf({ podNodeCordoned: true })).toEqual({ reason: 'Drain' });
+  expect(purposeOf({})).toEqual({ reason: 'Restart' });
+  expect(purposeOf({}, null, 'Migrate')).toEqual({ reason: 'Migrate' });
+});
+
+test('where nodes cannot be read, it may be either, whatever they were like before', () => {
+  const either = { reason: 'Restart', maybeFor: 'Drain' };
+  expect(purposeOf({}, 'forbidden')).toEqual(either);
+  expect(purposeOf({ nodeDrained: true }, 'forbidden')).toEqual(either);
+});

@@ -3,7 +3,7 @@ import type { KubeClient } from './client.ts';
 
 /** A permission on the API server. */
 export interface Right {
-  verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
+  verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'override';
   resource: Pick<Resource, 'group' | 'plural'>;
   subresource?: string;
   /** The only object that it is for. */

@@ -9,12 +9,14 @@ import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { BudgetLook, DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { Refusals } from '../disruption/refusals.ts';
 
-interface HeldVmsOptions {
+export interface HeldVmsOptions {
   claims: DisruptionClaims;
   cache: Pick<ClusterCache, 'vmiOf' | 'nodes'>;
   action: PowerAction;
   /** What the VMs are disrupted for, as budgets name it, see `purposeOf`; by default, what the action is called. */
   disruptsFor?: DisruptionReason;
+  /** Whether VMs wait for no budget but that of their pool. */
+  pastBudgets: boolean;
 }
 
 /** VMs that a run may not act on at this moment: budgets have no room for them, or they were refused a moment ago. */
@@ -65,11 +67,12 @@ export class HeldVms {
    * on nodes that are drained.
    */
   purposeOf(vmi: VmiView | undefined): Purpose {
-    const { action, cache, disruptsFor } = this.#in;
+    const { action, cache, disruptsFor, pastBudgets } = this.#in;
     const own = action === 'Patch' || action === 'Start' ? 'Change' : action;
-    if (disruptsFor !== 'Drain') return { reason: disruptsFor ?? own };
-    if (cache.nodes.missing !== null) return { reason: own, maybeFor: 'Drain' };
-    return { reason: vmi?.nodeDrained === true || vmi?.podNodeCordoned === true ? 'Drain' : own };
+    const past = pastBudgets ? { pastBudgets } : {};
+    if (disruptsFor !== 'Drain') return { reason: disruptsFor ?? own, ...past };
+    if (cache.nodes.missing !== null) return { reason: own, maybeFor: 'Drain', ...past };
+    return { reason: vmi?.nodeDrained === true || vmi?.podNodeCordoned === true ? 'Drain' : own, ...past };
   }
 
   /** Notes who was refused: a budget, or `otherwise`. */

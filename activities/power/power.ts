@@ -1,6 +1,7 @@
 import { pick } from '../../decisions/lib/json.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import { endedIn } from '../../decisions/power/progress.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
@@ -62,7 +63,7 @@ export function createPowerActivities({
             await cache.catchUp(request.minVersions, operation),
           );
           const chosen = await chosenUids.ofThisRun();
-          const note = `${EVENT_NOTES[action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
+          const note = `${noteOf(action, authority.operation)}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);
           return reports.during(operation, authority, async (tell) => {
             const method = new PowerMethod({ client, cache, claims, request, authority, change, chosen, note, tell });
@@ -83,5 +84,10 @@ const EVENT_NOTES: Record<PowerAction, string> = {
   Migrate: 'Live migration begun within a disruption budget',
   Patch: 'Changed',
 };
+
+const noteOf = (action: PowerAction, operation: StoredOperation | undefined): string =>
+  operation?.spec.pastBudgets === true
+    ? EVENT_NOTES[action].replace(/ within a disruption budget|$/, ' past disruption budgets')
+    : EVENT_NOTES[action];
 
 export type PowerActivities = ReturnType<typeof createPowerActivities>;

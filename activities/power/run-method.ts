@@ -26,7 +26,7 @@ import type { RunChanges, RunRequest } from './request.ts';
 import { snapshotOfVms } from './snapshot-of-vms.ts';
 import { VmPower, type PowerVm, type VmPowerOptions } from './vm-power.ts';
 
-export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore'> {
+export interface RunMethodOptions extends Omit<VmPowerOptions, 'whyNotAnyMore' | 'pastBudgets'> {
   request: RunRequest;
   authority: Authority;
   /** How long a VM may take, in milliseconds. */
@@ -77,7 +77,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     this.snapshot = snapshotOfVms(options.cache);
     const whyNotAnyMore: VmPowerOptions['whyNotAnyMore'] = (vm, live) =>
       options.authority.whyNotNow() ?? this.whyNotMeant(vm, live) ?? this.#whyNoRoom(vm, live.vmiOf(vm));
-    this.power = new VmPower({ ...options, whyNotAnyMore });
+    const pastBudgets = options.authority.operation?.spec.pastBudgets === true;
+    this.power = new VmPower({ ...options, pastBudgets, whyNotAnyMore });
   }
 
   stop(outcomes: readonly PowerOutcome[]): WaveStop | null {

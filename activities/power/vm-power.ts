@@ -1,5 +1,4 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { DisruptionReason } from '../../api/budgets/budget.ts';
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { BY_KUBEVIRT, type Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
@@ -23,7 +22,6 @@ import { waitForObservedGeneration } from '../cache/wait-for-observed-generation
 import { VmChanger, type Change, type Changed } from '../changes/vm-changer.ts';
 import { References } from '../configuration/references.ts';
 import { doWithClaim, NotAdmitted, type Claim } from '../disruption-budget/claim.ts';
-import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
 import { startVm, stopVm } from '../disruption/call-subresource.ts';
 import { Migrations } from '../disruption/migrations.ts';
@@ -33,7 +31,7 @@ import { patchKept } from '../lib/refuse-unkept.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { liveVmWithCachedVmi, liveVmWithVmi, type LiveVm } from '../owners/live-vm.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
-import { HeldVms } from './held-vms.ts';
+import { HeldVms, type HeldVmsOptions } from './held-vms.ts';
 import { owningPool } from './snapshot-of-vms.ts';
 
 const TRY_AGAIN_MS = 100;
@@ -48,11 +46,7 @@ const EVENT_REASONS = {
   Patch: 'Patched',
 } as const;
 
-export interface VmPowerOptions extends ClusterAccess {
-  claims: DisruptionClaims;
-  action: PowerAction;
-  /** What the VMs are disrupted for, as budgets name it; by default, what the action is called. */
-  disruptsFor?: DisruptionReason;
+export interface VmPowerOptions extends ClusterAccess, Omit<HeldVmsOptions, 'cache'> {
   /** UID or ID of what the VMs are acted on for: noted on them. */
   by: string;
   /** See `PowerRecord`. */

@@ -99,6 +99,10 @@ export const BudgetClaim = DisruptedVm.extend({
   reason: z
     .enum([...DisruptionReason.options, 'Failed'])
     .describe('What it is disrupted for. Failed: it went down by itself, and its domain counts until it is back.'),
+  pastBudgets: z
+    .literal(true)
+    .describe('It was granted whatever the budget says: its operation has spec.pastBudgets.')
+    .exactOptional(),
   domain: z
     .string()
     .max(63)

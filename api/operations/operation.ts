@@ -22,6 +22,7 @@ const FIXED = [
   'order',
   'deadline',
   'reason',
+  'pastBudgets',
   'requestedBy',
 ] as const;
 const fixedRule = (fixed: readonly string[]): string =>
@@ -68,6 +69,12 @@ const FIELDS = {
     )
     .exactOptional(),
   reason: z.string().max(1024).describe('The reason, for users.').exactOptional(),
+  pastBudgets: z
+    .boolean()
+    .describe(
+      'VMs wait for no disruption budget, but for that of their pool: for a drain that a budget would hold up for ever. Takes the verb override on both kinds of budgets.',
+    )
+    .exactOptional(),
   requestedBy: z
     .string()
     .max(256)
@@ -134,6 +141,7 @@ const NamespacedSpec = checked(z.strictObject(FIELDS));
 const ClusterWideSpec = checked(z.strictObject({ ...FIELDS, ...NAMESPACES }), ...Object.keys(NAMESPACES));
 
 const {
+  pastBudgets: _past,
   requestedBy: _by,
   paused: _paused,
   aborted: _aborted,

@@ -2,7 +2,9 @@ import { admissionPolicy, isWorker } from '../admission-policy.ts';
 import { GROUP, REQUESTED_BY_ANNOTATION } from '../labels-and-annotations.ts';
 import { requesterInCel } from '../requested-by.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   ClusterVirtualMachineOperations,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineOperations,
   VirtualMachineOperationSchedules,
 } from '../resources.ts';
@@ -33,6 +35,15 @@ const isParameterTrue = (action: string, field: string): string =>
   `(has(variables.spec.${action}) && has(variables.spec.${action}.${field}) && variables.spec.${action}.${field})`;
 /** What restarts VMs beside what it is for. */
 const ALSO_RESTARTS = `(${isParameterTrue('patch', 'restart')} || ${isParameterTrue('machineType', 'restart')})`;
+
+/**
+ * Whether the requester may have VMs of these namespaces disrupted whatever any budget says: one of the namespace, or a
+ * cluster-wide one.
+ */
+const MAY_OVERRIDE = [
+  `resource('${VirtualMachineDisruptionBudgets.plural}').namespace(variables.within)`,
+  `resource('${ClusterVirtualMachineDisruptionBudgets.plural}')`,
+].map((budgets) => `authorizer.group('${GROUP}').${budgets}.check('override').allowed()`);
 
 const SCHEDULE = VirtualMachineOperationSchedules;
 /** What of a schedule says which operations are made, and when. Anybody who may change it may suspend it. */
@@ -95,7 +106,8 @@ const refusalToRestart = (which: string) => ({
 /**
  * The policy by which the API server lets users have drover do only what they may do themselves: a user who makes an
  * operation or a schedule of operations, changes a schedule, or continues one that was paused or suspended, must be
- * allowed the same on the VMs that it names, or in the whole namespace. For a cluster-wide operation, in all
+ * allowed the same on the VMs that it names, or in the whole namespace; and to override disruption budgets, if the
+ * operation does. For a cluster-wide operation, in all
  * namespaces, whichever it selects: labels of namespaces change. The operations of a schedule are made by a worker, the
  * only account that may write the status of schedules, in the name of the user who requested the schedule.
  */
@@ -148,6 +160,11 @@ export const OPERATIONS_POLICY = admissionPolicy({
       },
     ),
     {
+      expression: `!variables.begins || !${isTrue('object', 'pastBudgets')} || (${MAY_OVERRIDE.join(' && ')})`,
+      messageExpression: `request.userInfo.username + ' may not disrupt VMs past the disruption budgets of ' + variables.scope + ': that takes the right to override ${VirtualMachineDisruptionBudgets.plural} and ${ClusterVirtualMachineDisruptionBudgets.plural} of ${GROUP}'`,
+      reason: 'Forbidden',
+    },
+    {
       expression:
         'variables.byWorker || !variables.isNew || !has(object.spec.requestedBy) || object.spec.requestedBy == request.userInfo.username',
       messageExpression:
@@ -165,5 +182,5 @@ export const OPERATIONS_POLICY = admissionPolicy({
       reason: 'Forbidden',
     },
   ],
-  without: 'any user who may make operations can have drover restart, start and stop VMs',
+  without: 'any user who may make operations can have drover restart, start and stop VMs, also past disruption budgets',
 });

@@ -69,12 +69,13 @@ export function budgetLines(budget: StoredBudget, down: readonly DownVm[] | unde
   const { claims = [], waiting = [] } = budget.status ?? {};
   const claimed = new Set(claims.map(({ namespace, vm }) => `${namespace}/${vm}`));
   const lines = [
-    ...claims.map(({ namespace, vm, by, reason, at, migration }) => {
+    ...claims.map(({ namespace, vm, by, reason, at, migration, pastBudgets }) => {
       const what = migration === undefined ? 'may go down' : 'may migrate';
+      const past = pastBudgets === true ? ', past this budget' : '';
       const whom = by === '' ? '' : `, by ${claimIsBy(by)}`;
       const left = Date.parse(at) + CLAIM_MS - now;
       const until = left > 0 ? `given back in ${shortDuration(left)} if it does not` : 'until it is back';
-      return `${namespace}/${vm} ${what}: ${reason}${whom}, claimed ${ageOf(at, now)} ago, ${until}`;
+      return `${namespace}/${vm} ${what}: ${reason}${whom}${past}, claimed ${ageOf(at, now)} ago, ${until}`;
     }),
     ...(down ?? []).filter(({ name }) => !claimed.has(name)).map((vm) => formatDown(vm, now)),
   ];

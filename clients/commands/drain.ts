@@ -11,6 +11,10 @@ const startCommand = (): Command =>
       'until none is left; other pods stay',
   )
     .option('--shut-down', 'also shut down VMs that can only leave so, and whose pools have no `drain`')
+    .option(
+      '--past-budgets',
+      'have no VM wait for a disruption budget, but for that of its pool, if you may override both kinds',
+    )
     .option('--no-wait', 'return as soon as all VMs were asked to leave')
     .addOption(reasonOption('`drain status`, and the annotation kubernetes.io/change-cause of the node'))
     .addOption(dryRunOption())
@@ -18,6 +22,7 @@ const startCommand = (): Command =>
       ['Empty a node of its VMs', 'drover drain start worker-7 --reason "kernel update"'],
       ['What would happen to each VM', 'drover drain start worker-7 --dry-run'],
       ['Shut down what cannot move', 'drover drain start worker-7 --shut-down'],
+      ['Have VMs leave that a budget holds', 'drover drain start worker-7 --past-budgets --reason "broken memory"'],
       ['All pods, once the VMs have left', 'drover drain start worker-7 && kubectl drain worker-7 --ignore-daemonsets'],
     )
     .does(async () => (await import('../drain/start.ts')).drainNode);

@@ -26,7 +26,7 @@ const LONGEST = 63;
 const labelOf = (node: string): string => (node.length <= LONGEST ? node : scatter(node).toString(36));
 
 /** Reads the budgets, and the operations by which VMs leave the node, as far as the user may see them. */
-export async function readPacing(kube: KubeClient, node: string): Promise<Pacing> {
+export async function readPacing(kube: KubeClient, node: string, pastBudgets: boolean): Promise<Pacing> {
   const [own, clusterWide, operations] = await Promise.all([
     ignoreUnseen(kube.list<StoredBudget>(VirtualMachineDisruptionBudgets)),
     ignoreUnseen(kube.list<StoredBudget>(ClusterVirtualMachineDisruptionBudgets)),
@@ -39,7 +39,7 @@ export async function readPacing(kube: KubeClient, node: string): Promise<Pacing
   const labels = new Map(namespaces?.items.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
   const index = new BudgetIndex((namespace) => labels.get(namespace));
   for (const budget of budgets) index.change(undefined, budget);
-  return { budgetsOf: (vm) => index.of(vm), operations, now: Date.now() };
+  return { budgetsOf: (vm) => index.of(vm), operations, pastBudgets, now: Date.now() };
 }
 
 /** Returns the operations by which VMs leave the node, or have left it, the newest first. */
@@ -51,12 +51,19 @@ export async function drainOperations(kube: KubeClient, node: string): Promise<S
   );
 }
 
+/** How a drain has VMs moved by operations. */
+interface HandOver {
+  reason?: string | undefined;
+  /** Whether they wait for no disruption budget but that of their pool. */
+  pastBudgets: boolean;
+}
+
 /** Makes an operation for the VMs of each namespace that drover is to move; returns what is made, in a few words. */
 export async function handOver(
   kube: KubeClient,
   node: string,
   items: readonly NodeReportItem[],
-  { reason, dryRun }: { reason: string | undefined; dryRun: boolean },
+  { dryRun, ...how }: HandOver & { dryRun: boolean },
 ): Promise<string[]> {
   const groups = Map.groupBy(
     items.filter(({ act }) => act !== null),
@@ -64,7 +71,7 @@ export async function handOver(
   );
   const requestedBy = groups.size === 0 ? undefined : await usernameIn(() => Promise.resolve(kube));
   const made = [...groups.values()].map(async (group): Promise<string> => {
-    const operation = operationFor(node, group, reason, requestedBy);
+    const operation = operationFor(node, group, how, requestedBy);
     const { metadata } = await kube.create<StoredOperation>(VirtualMachineOperations, operation, {
       strict: true,
       dryRun,
@@ -78,7 +85,7 @@ export async function handOver(
 function operationFor(
   node: string,
   group: readonly NodeReportItem[],
-  reason: string | undefined,
+  { reason, pastBudgets }: HandOver,
   requestedBy: string | undefined,
 ) {
   const { namespace, act } = group[0]!;
@@ -90,6 +97,7 @@ function operationFor(
     maxFailures: names.length,
     deadline: DEADLINE,
     reason: `drain of node ${node}${reason === undefined ? '' : `: ${reason}`}`.slice(0, 1024),
+    ...(pastBudgets && { pastBudgets }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
   });
   return { ...operation, metadata: { ...operation.metadata, labels: { [DRAIN_LABEL]: labelOf(node) } } };

@@ -1,3 +1,4 @@
+import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { maxUnavailableOf } from '../../decisions/disruption-budget/unavailability.ts';
 import { isPausedByPerson } from '../../decisions/disruption/pause.ts';
 import { whyHeld, whyKept } from '../../decisions/drain/need.ts';
@@ -9,7 +10,7 @@ import { EXTERNAL } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
-import { pacedState, type Pacing } from './paced-state.ts';
+import { pacedState, type Act, type Pacing } from './paced-state.ts';
 
 /** How far a VMI is from leaving its node. */
 export interface NodeReportItem {
@@ -70,7 +71,8 @@ export function nodeReport(input: NodeReportInput): NodeReportItem[] {
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
-    const { state, message, isKept = false, act = null }: NodeReportState = status ?? withoutStatus(one, input);
+    const own = status ?? withoutStatus(one, input);
+    const { state, message, isKept = false, act = null }: NodeReportState = pastPool(one, own, input) ?? own;
     const maxUnavailable = pool === null ? null : maxUnavailableOf(pool);
     return { namespace, name, owner, state, message, isKept, act, maxUnavailable };
   });
@@ -104,12 +106,31 @@ function withoutStatus({ vm, vmi, pool, isStarting }: OnNode, input: NodeReportI
   if (strategy === EXTERNAL && pool?.spec.drain !== undefined)
     return { state: 'NotAsked', message: 'will be moved within the budget of its pool when evicted' };
   const byItself = byKubeVirt(vmi, strategy);
-  return vm === null ? byItself : (heldBack(vm, vmi, byItself, input) ?? byItself);
+  const act = BY_EVICTION[byItself.state];
+  return vm === null ? byItself : (heldBack(vm, vmi, byItself, act, input) ?? byItself);
 }
 
-/** What keeps a VM from what KubeVirt does by itself at an eviction; null if nothing does. */
-const heldBack = (vm: VmView, vmi: VmiView, byItself: NodeReportState, input: Pacing): NodeReportState | null =>
-  kept(vm, vmi, byItself) ?? pacedState(vm, vmi, byItself.state, input);
+const BY_EVICTION: Partial<Record<NodeReportItem['state'], Act>> = { KubeVirt: 'Migrate', ShutDown: 'Restart' };
+
+/** What keeps a VM from what KubeVirt, or its pool, does at an eviction; null if nothing does. */
+const heldBack = (
+  vm: VmView,
+  vmi: VmiView,
+  own: NodeReportState,
+  act: Act | undefined,
+  input: Pacing,
+): NodeReportState | null => kept(vm, vmi, own) ?? (act === undefined ? null : pacedState(vm, vmi, act, input));
+
+const BY_POOL = new Set<NodeReportItem['state']>(['NotAsked', 'Budget', 'Evacuating']);
+
+/** What a drain past budgets does to a VM that its pool moves within them; null if it does no more than the pool. */
+function pastPool({ vm, vmi, pool }: OnNode, own: NodeReportState, input: Pacing): NodeReportState | null {
+  const rules = pool === null ? null : drainRules(pool.spec);
+  if (!input.pastBudgets || vm === null || rules === null || !BY_POOL.has(own.state)) return null;
+  if (vmi.migration !== null) return null;
+  if (vmi.migratable && rules.method !== 'Restart') return heldBack(vm, vmi, own, 'Migrate', input);
+  return rules.method === 'Migrate' ? null : heldBack(vm, vmi, own, 'Restart', input);
+}
 
 /** What drover itself would not disrupt now, it does not have KubeVirt disrupt either. */
 function kept(vm: VmView, vmi: VmiView, { state }: NodeReportState): NodeReportState | null {

@@ -39,8 +39,13 @@ export const nodeStatus: Work<{ watch?: boolean; output?: DataFormat }> = async 
 };
 
 /** Prints which VMIs are left on the node, and what each waits for, or says that there are none. */
-export async function printNode(kube: KubeClient, node: string, output?: DataFormat): Promise<void> {
-  const view = await nodeViewOf(kube, node);
+export async function printNode(
+  kube: KubeClient,
+  node: string,
+  output?: DataFormat,
+  pastBudgets = false,
+): Promise<void> {
+  const view = await nodeViewOf(kube, node, pastBudgets);
   if (output === undefined && view.items.length === 0) return printNote(blockOf(view)[0]!);
   await printViews([view], { output, blockOf });
 }
@@ -52,10 +57,11 @@ export async function followNode(
   kube: KubeClient,
   node: string,
   onLook: (view: NodeReport) => Promise<void> | void = () => {},
+  pastBudgets = false,
 ): Promise<void> {
   await using board = new Board<NodeReport>('node', { blockOf });
   const look = async (): Promise<boolean> => {
-    const view = await nodeViewOf(kube, node);
+    const view = await nodeViewOf(kube, node, pastBudgets);
     board.show([view]);
     if (view.items.length > 0) await onLook(view);
     return view.items.length === 0;
@@ -71,29 +77,30 @@ export async function followNode(
   }
 }
 
-export async function nodeViewOf(kube: KubeClient, node: string): Promise<NodeReport> {
-  const { isDrained, reason, ...read } = await readNode(kube, node);
+/** `pastBudgets`: whether the VMs are to wait for no disruption budget but that of their pool. */
+export async function nodeViewOf(kube: KubeClient, node: string, pastBudgets = false): Promise<NodeReport> {
+  const { isDrained, reason, ...read } = await readNode(kube, node, pastBudgets);
   const items = nodeReport(read);
   return {
     node,
     isDrained,
     reason,
-    shutDown: formatShutDown(items),
+    shutDown: formatShutDown(items, pastBudgets ? 'past' : 'within'),
     items: items.sort((a, b) => byNumber(a.namespace, b.namespace) || byNumber(a.name, b.name)),
   };
 }
 
 /**
- * Such as `3 VMs will be shut down: 2 of pool shop/web (maxUnavailable 1), shop/mail`. VMs that drover restarts within
- * their budgets are shut down, too.
+ * Such as `3 VMs will be shut down: 2 of pool shop/web (maxUnavailable 1), shop/mail`. VMs that drover restarts
+ * within or past their budgets are shut down, too.
  */
-function formatShutDown(items: readonly NodeReportItem[]): string | null {
+function formatShutDown(items: readonly NodeReportItem[], how: 'within' | 'past'): string | null {
   const [ended, paced] = [null, 'Restart'].map((act) =>
     items.filter((item) => item.state === 'ShutDown' && item.act === act),
   ) as [NodeReportItem[], NodeReportItem[]];
   const names = paced.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
   const within =
-    paced.length === 0 ? [] : [`${formatVms(paced.length)} will be shut down within disruption budgets: ${names}`];
+    paced.length === 0 ? [] : [`${formatVms(paced.length)} will be shut down ${how} disruption budgets: ${names}`];
   const sentences = [...(ended.length === 0 ? [] : [formatEnded(ended)]), ...within];
   return sentences.length === 0 ? null : sentences.join('; ');
 }

@@ -4,6 +4,7 @@ import { asks, desiredOf, formatBudget } from '../../decisions/disruption-budget
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
+import { EXTERNAL } from '../../decisions/template/template.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -14,11 +15,13 @@ export interface Pacing {
   budgetsOf: (vm: VmView) => readonly StoredBudget[];
   /** The operations by which VMs leave the node, the newest first. */
   operations: readonly StoredOperation[];
+  /** Whether VMs are to wait for no budget but that of their pool. */
+  pastBudgets: boolean;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-type Act = 'Migrate' | 'Restart';
+export type Act = 'Migrate' | 'Restart';
 
 /** The fields of a report that are about a VM under budgets. */
 interface PacedState {
@@ -38,26 +41,28 @@ const AGAIN_MS = 300_000;
 export function pacedState(
   vm: VmView,
   vmi: VmiView,
-  state: string,
-  { budgetsOf, operations, now }: Pacing,
+  act: Act,
+  { budgetsOf, operations, pastBudgets, now }: Pacing,
 ): PacedState | null {
-  if (state !== 'KubeVirt' && state !== 'ShutDown') return null;
+  // One that may wait for a budget for ever is of no use to a drain that does not.
+  const mayWait = ({ spec, status }: StoredOperation): boolean =>
+    pastBudgets && spec.pastBudgets !== true && status?.inProgress?.includes(vm.name) !== true;
   const operation = operations.find(
-    ({ metadata, spec }) => metadata.namespace === vm.namespace && spec.vms.names?.includes(vm.name) === true,
+    (one) => one.metadata.namespace === vm.namespace && one.spec.vms.names?.includes(vm.name) === true && !mayWait(one),
   );
   const begun = operation === undefined ? null : stateIn(operation, vm.name, now);
   if (begun !== null) return begun;
   // KubeVirt moves it already, or nothing is lost with it.
-  if (vmi.migration !== null || vmi.evacuationNode === vmi.node || isFree(vm, vmi)) return null;
+  const isMoved = vmi.evictionStrategy !== EXTERNAL && vmi.evacuationNode === vmi.node;
+  if (vmi.migration !== null || isMoved || isFree(vm, vmi)) return null;
   const budgets = budgetsOf(vm).filter((budget) => asks(budget, 'Drain', now));
   if (budgets.length === 0) return null;
-  const act: Act = state === 'KubeVirt' ? 'Migrate' : 'Restart';
-  const names = listed(budgets.map(formatBudget));
-  const never = budgets.find((budget) => neverLets(budget, act));
+  const within = `${pastBudgets ? 'past' : 'within'} ${listed(budgets.map(formatBudget))}`;
+  const never = pastBudgets ? undefined : budgets.find((budget) => neverLets(budget, act));
   if (never !== undefined) return kept('Blocked', `stays: ${formatBudget(never)} never has room`);
   return act === 'Migrate'
-    ? { state: 'NotAsked', message: `will be migrated within ${names}`, act }
-    : { state: 'ShutDown', message: `will be shut down, and started elsewhere, within ${names}`, act };
+    ? { state: 'NotAsked', message: `will be migrated ${within}`, act }
+    : { state: 'ShutDown', message: `will be shut down, and started elsewhere, ${within}`, act };
 }
 
 /** Whether no VM may go down, or migrate, even if all that should run are available. */

@@ -47,7 +47,7 @@ interface ReadNode extends NodeReportInput {
 }
 
 /** Reads what a report about the node needs. Throws `NotThere` if the node does not exist. */
-export async function readNode(kube: KubeClient, node: string): Promise<ReadNode> {
+export async function readNode(kube: KubeClient, node: string, pastBudgets: boolean): Promise<ReadNode> {
   // VMs that leave other nodes take places in the budgets of their pools, too.
   const { items: all } = await kube.list<Node>(Nodes);
   const nodes = new Map(all.map((one) => [one.metadata.name, nodeView(one)]));
@@ -75,7 +75,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<ReadNode
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
     clusterStrategy,
-    ...(await readPacing(kube, node)),
+    ...(await readPacing(kube, node, pastBudgets)),
     isDrained: isDrained(nodeView(own), drainTaint),
     reason: own.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null,
   };

@@ -33,6 +33,12 @@ export const TO_PACE: NodeRights = {
   inNamespaces: [{ verb: 'create', resource: VirtualMachineOperations }],
 };
 
+/** For VMs that are to wait for no disruption budget. */
+export const TO_OVERRIDE: NodeRights = {
+  inCluster: [{ verb: 'override', resource: ClusterVirtualMachineDisruptionBudgets }],
+  inNamespaces: [{ verb: 'override', resource: VirtualMachineDisruptionBudgets }],
+};
+
 export const TO_ABORT: NodeRights = {
   inCluster: [],
   inNamespaces: [{ verb: 'patch', resource: VirtualMachineOperations }],

@@ -12,7 +12,7 @@ import { evictAll, podsOn, type Evicted, type LauncherPod } from './evictions.ts
 import { handOver } from './hand-over.ts';
 import { followNode, nodeViewOf, printNode, type NodeReport } from './node-status.ts';
 import { recordShutDowns } from './record.ts';
-import { ensureRights, TO_DRAIN, TO_PACE } from './rights.ts';
+import { ensureRights, TO_DRAIN, TO_OVERRIDE, TO_PACE } from './rights.ts';
 
 /** As often as `kubectl drain` asks again for pods that may not go yet. */
 const AGAIN_MS = 5_000;
@@ -22,6 +22,8 @@ interface StartOptions {
   dryRun: DryRun;
   /** Whether VMs may be shut down beyond the budgets of their pools. */
   shutDown?: boolean | undefined;
+  /** Whether VMs wait for no disruption budget but that of their pool. */
+  pastBudgets?: boolean | undefined;
 }
 
 /** How far a drain has come, for users who end the command. */
@@ -46,16 +48,18 @@ const noDrainYet = (): DrainProgress => ({ isCordoned: false, ends: new Map(), o
 export async function startDrain(
   kube: KubeClient,
   node: string,
-  { reason, dryRun, shutDown = false }: StartOptions,
+  { reason, dryRun, shutDown = false, pastBudgets = false }: StartOptions,
   progress: DrainProgress = noDrainYet(),
 ): Promise<CommandResult> {
-  const { items, shutDown: ended } = await nodeViewOf(kube, node);
+  const { items, shutDown: ended } = await nodeViewOf(kube, node, pastBudgets);
   if (ended !== null && !shutDown && dryRun === 'none')
     throw new Failure(`nothing was changed: ${ended}. ${TO_SHUT_DOWN}`);
   await ensureRights(kube, TO_DRAIN, namespacesOf(items));
-  await ensureRights(kube, TO_PACE, namespacesOf(items.filter(({ act }) => act !== null)));
+  const moved = namespacesOf(items.filter(({ act }) => act !== null));
+  await ensureRights(kube, TO_PACE, moved);
+  if (pastBudgets) await ensureRights(kube, TO_OVERRIDE, moved);
   if (dryRun !== 'client')
-    await handOver(kube, node, items, { reason, dryRun: true }).catch((error: unknown) => {
+    await handOver(kube, node, items, { reason, pastBudgets, dryRun: true }).catch((error: unknown) => {
       throw new Failure(`nothing was changed: ${sentenceOf(error)}`, { cause: error });
     });
   progress.isCordoned = dryRun === 'none';
@@ -63,12 +67,12 @@ export async function startDrain(
   // No pod comes to a node that is cordoned: now these are all.
   const { launchers, others } = await podsOn(kube, node);
   // The VMs are read after their pods, and again: what keeps one may be new.
-  const now = await nodeViewOf(kube, node);
+  const now = await nodeViewOf(kube, node, pastBudgets);
   const mayShutDown = shutDown || dryRun !== 'none';
   const { evicted, kept } = choose(launchers, now, mayShutDown);
   progress.of = evicted.length;
   if (dryRun === 'none')
-    progress.handedOver = await handOver(kube, node, paced(now, mayShutDown), { reason, dryRun: false });
+    progress.handedOver = await handOver(kube, node, paced(now, mayShutDown), { reason, pastBudgets, dryRun: false });
   if (dryRun !== 'client') await evictAll(kube, evicted, dryRun, (one) => void progress.ends.set(one.pod.uid, one));
   const unrecorded = dryRun === 'none' ? await recordShutDowns(kube, node, shutDowns(progress), reason) : [];
   return {
@@ -155,7 +159,7 @@ export const drainNode: Work<StartOptions & { wait: boolean }> = async (session,
   const kube = await session.kube();
   const progress = noDrainYet();
   using _ = whenInterrupted(() => formatInterrupted(node, progress));
-  await printNode(kube, node);
+  await printNode(kube, node, undefined, options.pastBudgets);
   printResult(await startDrain(kube, node, options, progress));
   if (wait && options.dryRun === 'none') await untilEmpty(kube, node, options, progress);
 };
@@ -167,11 +171,11 @@ export const drainNode: Work<StartOptions & { wait: boolean }> = async (session,
 async function untilEmpty(
   kube: KubeClient,
   node: string,
-  { reason, shutDown = false }: StartOptions,
+  { reason, shutDown = false, pastBudgets = false }: StartOptions,
   progress: DrainProgress,
 ): Promise<void> {
   let requestedAt = Date.now();
-  await followNode(kube, node, async (view) => {
+  const onLook = async (view: NodeReport): Promise<void> => {
     const { isDrained, items } = view;
     if (!isDrained)
       throw new Failure(`node ${node} is no longer cordoned: its drain was cancelled, and ${items.length} VMIs stay`);
@@ -188,6 +192,7 @@ async function untilEmpty(
       shutDowns(progress).filter((pod) => !before.includes(pod)),
       reason,
     );
-    await handOver(kube, node, paced(view, shutDown), { reason, dryRun: false });
-  });
+    await handOver(kube, node, paced(view, shutDown), { reason, pastBudgets, dryRun: false });
+  };
+  await followNode(kube, node, onLook, pastBudgets);
 }

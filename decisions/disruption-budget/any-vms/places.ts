@@ -28,6 +28,8 @@ export interface Purpose {
   reason: DisruptionReason;
   /** What it may be for instead, as far as the worker knows: budgets that hold for either are asked. */
   maybeFor?: DisruptionReason;
+  /** Whether it waits for no room: a user who may override the budgets has asked for that. */
+  pastBudgets?: true;
 }
 
 /** A VM that is to be disrupted, as the caller has seen it last. */
@@ -174,12 +176,19 @@ export class Places {
     const live = liveVmi(vmi);
     if (existing !== undefined && existing.by !== by && live?.uid === existing.vmi && live?.ready === true)
       return { budget: key, message: `${existing.by} is about to disrupt it` };
-    const free = isFree(vm, vmi);
+    return (request.pastBudgets === true ? null : this.#whyHeld(key, request)) ?? this.#whyListIsFull(existing);
+  }
+
+  #whyHeld(key: string, request: PlaceRequest): Refusal | null {
+    const free = isFree(request.vm, request.vmi);
     const hours = this.#hours;
     if (hours.hold === 'all' && !free)
       return this.#refused(`${formatBudget(this.#budget)}: ${hours.why}`, hours.opensAt);
     const message = hours.hold === 'limits' ? this.#whyNoRoom(key, request, free) : null;
-    if (message !== null) return this.#refused(message);
+    return message === null ? null : this.#refused(message);
+  }
+
+  #whyListIsFull(existing: BudgetClaim | undefined): Refusal | null {
     return existing === undefined && this.claims.size >= CAPS.claims
       ? this.#refused(`${CAPS.claims} VMs of ${formatBudget(this.#budget)} are being disrupted already`)
       : null;
@@ -238,7 +247,7 @@ export function grantPlaces(
 }
 
 const placeOf = (
-  { vm, vmi, by, reason, migration }: PlaceRequest,
+  { vm, vmi, by, reason, migration, pastBudgets }: PlaceRequest,
   live: VmiView | undefined,
   at: string,
 ): BudgetClaim => ({
@@ -250,5 +259,6 @@ const placeOf = (
   reason,
   at,
   ...(migration === undefined ? {} : { migration }),
+  ...(pastBudgets && { pastBudgets }),
   minVersions: { vms: vm.resourceVersion, ...(vmi === undefined ? {} : { vmis: vmi.resourceVersion }) },
 });

@@ -16,6 +16,8 @@ const CORDONED: Partial<VmiView> = { ...STARTING, podNode: 'node-1', podNodeCord
 const NONE: Partial<VmiView> = { evictionStrategy: 'None' };
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
 
+const restarting = (method: 'Migrate' | 'Restart'): StoredPool => aPool({ replicas: 3, drain: { method } });
+
 interface Member {
   vm?: VmView | null;
   vmi?: Partial<VmiView>;
@@ -28,7 +30,11 @@ const NOW = 1_000_000;
 function report(
   members: Member[],
   clusterStrategy = 'None',
-  { budgets = [], operations = [] }: { budgets?: StoredBudget[]; operations?: StoredOperation[] } = {},
+  {
+    budgets = [],
+    operations = [],
+    pastBudgets = false,
+  }: { budgets?: StoredBudget[]; operations?: StoredOperation[]; pastBudgets?: boolean } = {},
 ): NodeReportItem[] {
   const onNode = members.map(({ vm = aVm('web-1'), vmi, pool = null, isStarting = false }): OnNode => ({
     vm,
@@ -43,6 +49,7 @@ function report(
     clusterStrategy,
     budgetsOf: () => budgets,
     operations,
+    pastBudgets,
     now: NOW,
   });
 }
@@ -210,6 +217,11 @@ test.each<[string, Member, StoredBudget, Partial<NodeReportItem>]>([
   expect(report([member], 'None', { budgets: [budget] })[0]).toMatchObject(expected);
 });
 
+const past = (operation: StoredOperation): StoredOperation => ({
+  ...operation,
+  spec: { ...operation.spec, pastBudgets: true },
+});
+
 const MADE = new Date(NOW - 60_000).toISOString();
 const operationWith = (status: StoredOperation['status'], creationTimestamp = MADE) =>
   anOperation({ action: 'Migrate', vms: { names: ['web-1'] } }, { creationTimestamp }, status);
@@ -252,4 +264,33 @@ test('the operation of another VM, or of another namespace, is none of a VM', ()
     anOperation({ action: 'Migrate', vms: { names: ['web-1'] } }, { namespace: 'lab' }),
   ];
   expect(report([LIVE], 'None', { budgets: [aBudget()], operations: others })[0]).toMatchObject({ act: 'Migrate' });
+});
+
+const PAST = 'past disruption budget shop/db';
+const NEVER = counted(aBudget({ minAvailable: 3 }), 3);
+
+test.each<[string, Member, Partial<NodeReportItem>]>([
+  ['that KubeVirt can migrate', LIVE, { state: 'NotAsked', act: 'Migrate', message: `will be migrated ${PAST}` }],
+  ['that it cannot', {}, { act: 'Restart', message: `will be shut down, and started elsewhere, ${PAST}` }],
+  ['of a pool that has not moved it', { vmi: EVICTED, pool: drained }, { state: 'NotAsked', act: 'Migrate' }],
+  ['of a pool that restarts', { vmi: EVICTED, pool: restarting('Restart') }, { act: 'Restart' }],
+  [
+    'of a pool that only migrates',
+    { vmi: { ...EVICTED, migratable: false }, pool: restarting('Migrate') },
+    { act: null },
+  ],
+  ['that is down', { vm: aVm('web-1', { ready: false }), vmi: { ...LIVE.vmi, ready: false } }, { act: null }],
+  ['whose owner opted out', { ...LIVE, vm: aVm('web-1', { optedOut: true }) }, { state: 'Blocked', act: null }],
+])('a drain past budgets has a VM leave that a budget would never let go: %s', (_which, member, expected) => {
+  expect(report([member], 'None', { budgets: [NEVER], pastBudgets: true })[0]).toMatchObject(expected);
+});
+
+test.each<[string, StoredOperation, Partial<NodeReportItem>]>([
+  ['waits', operationWith({}), { act: 'Migrate' }],
+  ['is in progress', operationWith({ inProgress: ['web-1'] }), { act: null, isKept: true }],
+  ['goes past budgets itself', past(operationWith({})), { act: null, isKept: true }],
+])('a drain past budgets makes no other operation for a VM unless the one that there is may wait: it %s', (...of) => {
+  const [, operation, expected] = of;
+  const pacing = { budgets: [NEVER], operations: [operation], pastBudgets: true };
+  expect(report([LIVE], 'None', pacing)[0]).toMatchObject(expected);
 });

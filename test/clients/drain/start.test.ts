@@ -174,6 +174,37 @@ test('VMs under a disruption budget are not evicted, but moved by one operation 
   expect(evictions(client)).toEqual([]);
 });
 
+test('a drain past budgets has VMs move that wait for one, by another operation that waits for none', async () => {
+  const { client, operations } = aNodeWithBudget({ selector: {}, maxUnavailable: 1 });
+  await start(client, { shutDown: true });
+  await start(client, { shutDown: true, pastBudgets: true });
+  expect(operations()).toEqual([
+    expect.not.objectContaining({ pastBudgets: true }),
+    expect.objectContaining({ pastBudgets: true, vms: { names: ['mail', 'web-1', 'web-2'] } }),
+  ]);
+  await start(client, { shutDown: true, pastBudgets: true });
+  expect(operations()).toHaveLength(2);
+});
+
+test.each([
+  ['virtualmachinedisruptionbudgets', ' in shop'],
+  ['clustervirtualmachinedisruptionbudgets', ''],
+])('a user who may not override all budgets of the VMs drains past none: %s', async (plural, where) => {
+  const { client } = aNodeWithBudget();
+  const create = client.create.bind(client);
+  client.create = async (resource, object, options) => {
+    const { verb, resource: of } = (object['spec'] as { resourceAttributes?: { verb: string; resource: string } })
+      .resourceAttributes ?? { verb: '', resource: '' };
+    const made = await create(resource, object, options);
+    return verb === 'override' && of === plural ? { ...made, status: { allowed: false } } : made;
+  };
+  await expect(start(client, { shutDown: true, pastBudgets: true })).rejects.toThrow(
+    `nothing was changed: you may not override ${plural}.drover.dev${where}`,
+  );
+  expect(client.writes).toEqual([]);
+  await start(client, { shutDown: true });
+});
+
 test('VMs that no budget selects are evicted beside those that drover moves', async () => {
   const { client, server, operations } = aNodeWithBudget({
     selector: { matchLabels: { app: 'mail' } },

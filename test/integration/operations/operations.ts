@@ -117,7 +117,7 @@ export async function lose(
   await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
 }
 
-interface Right {
+export interface Right {
   apiGroups: string[];
   resources: string[];
   verbs: string[];
@@ -135,7 +135,7 @@ interface User {
 
 /** A user with these rights in the namespace, and those in the whole cluster. */
 export async function userWith(
-  fleet: TestFleet,
+  fleet: Pick<TestFleet, 'kube' | 'stack'>,
   namespace: string,
   name: string,
   rules: Right[],
@@ -164,7 +164,11 @@ export async function userWith(
 }
 
 /** Writes a kubeconfig with a new token of the user, and returns its path, which is always the same. */
-export async function signIn({ kube, stack }: TestFleet, namespace: string, name: string): Promise<string> {
+export async function signIn(
+  { kube, stack }: Pick<TestFleet, 'kube' | 'stack'>,
+  namespace: string,
+  name: string,
+): Promise<string> {
   const { status } = await kube.request<{ status: { token: string } }>({
     method: 'POST',
     path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,

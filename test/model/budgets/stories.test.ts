@@ -53,7 +53,7 @@ const act = (
   action: 'Restart' | 'Stop' | 'Migrate',
   names: readonly string[],
   deadlineMs = 20 * MINUTE,
-  labels: Record<string, string> = {},
+  { labels = {}, ...spec }: { labels?: Record<string, string>; pastBudgets?: true } = {},
 ): string =>
   operate(
     world,
@@ -66,7 +66,7 @@ const act = (
       requestedBy: 'ann',
       reason: null,
     },
-    {},
+    spec,
     labels,
   );
 
@@ -245,12 +245,44 @@ test('an operation that anybody has labelled as a drain escapes no budget before
     await world.wait(30_000);
     const uids = (): unknown[] => PETS.map((name) => world.vmi(name)?.metadata.uid);
     const before = uids();
-    const restart = act(world, 'Restart', PETS, 20 * MINUTE, { [DRAIN_LABEL]: 'node' });
+    const restart = act(world, 'Restart', PETS, 20 * MINUTE, { labels: { [DRAIN_LABEL]: 'node' } });
     await world.wait(MINUTE);
     expect(uids()).toEqual(before);
     for (const { metadata } of world.server.all(Nodes)) world.kubevirt.drain(metadata.name, true);
     expect(await world.until(() => !world.temporal.runs.get(restart)!.isOpen, 5 * MINUTE)).toBe(true);
     expect(uids().some((uid) => before.includes(uid))).toBe(false);
+  }));
+
+test('an operation past budgets waits for none but that of the pool, and its places say so', () =>
+  play(async (world) => {
+    await createVms(world, PETS, { bootMs: 3_000 });
+    await world.people.createPool('web', aSpec({ replicas: 3, maxUnavailable: 1, template: template(1) }));
+    if (!(await world.until(() => world.pool('web')?.status?.readyReplicas === 3, 2 * MINUTE)))
+      world.break('the pool does not come up');
+    createBudget(world, 'a', { maxUnavailable: 0 });
+    createBudget(world, 'all', { minAvailable: '100%' });
+    await world.wait(30_000);
+    const replicas = ['web-1', 'web-2', 'web-3'];
+    const down = (names: readonly string[]): number => names.filter((name) => !isReady(world.vmi(name))).length;
+    const most = { pets: 0, replicas: 0 };
+    const marks = new Set<unknown>();
+    world.onlookers.push({
+      onWrite: () => {
+        most.pets = Math.max(most.pets, down(PETS));
+        most.replicas = Math.max(most.replicas, down(replicas));
+        for (const name of ['a', 'all'])
+          for (const { pastBudgets } of budgetOf(world, name)?.status?.claims ?? []) marks.add(pastBudgets);
+      },
+    });
+    const uids = (): unknown[] => [...PETS, ...replicas].map((name) => world.vmi(name)?.metadata.uid);
+    const before = uids();
+    const runs = [PETS, replicas].map((names) => act(world, 'Restart', names, 20 * MINUTE, { pastBudgets: true }));
+    const areOver = (): boolean => runs.every((run) => !world.temporal.runs.get(run)!.isOpen);
+    expect(await world.until(areOver, 5 * MINUTE)).toBe(true);
+    expect(uids().some((uid) => before.includes(uid))).toBe(false);
+    expect(most.pets).toBeGreaterThan(1);
+    expect(most.replicas).toBe(1);
+    expect([...marks]).toEqual([true]);
   }));
 
 test.each<['Restart' | 'Migrate', 'claimed' | 'noted']>([

@@ -12,7 +12,7 @@ import type { World } from '../world/world.ts';
 export function operate(
   world: World,
   input: Omit<PowerRunInput, 'operation'>,
-  spec: Pick<OperationSpec, 'patch'> = {},
+  spec: Pick<OperationSpec, 'patch' | 'pastBudgets'> = {},
   labels: Record<string, string> = {},
 ): string {
   const { action, chosen, atOnce, maxFailures, deadlineMs } = input;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BudgetClaim, BudgetSpec } from '../../../../api/budgets/budget.ts';
+import { CAPS } from '../../../../api/lib/caps.ts';
 import { desiredOf } from '../../../../decisions/disruption-budget/any-vms/allowed.ts';
 import { countsOf } from '../../../../decisions/disruption-budget/any-vms/counts.ts';
 import {
@@ -79,6 +80,20 @@ test('nothing begins outside of the windows of a budget that denies it, and the 
   const message = 'disruption budget shop/db: the next window opens at 2026-11-24T03:00:00.000Z';
   expect(grant(AT)).toEqual({ budget: 'budget-db', message, opensAt: Date.parse('2026-11-24T03:00:00Z') });
   expect(grant('2026-11-23T03:30:00.000Z')).toBe(null);
+});
+
+test('a disruption past budgets has no limit and no window, but takes a place that others see', () => {
+  const past = ask(one, { pastBudgets: true });
+  expect(messages({ maxUnavailable: 0 }, [], [past, ask(two)])).toEqual([null, expect.stringContaining('2 of 3')]);
+  expect(messages({ maxMigrating: 0 }, [], [{ ...past, migration: 1 }])).toEqual([null]);
+  const closed = { windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' as const };
+  expect(messages(closed, [], [past])).toEqual([null]);
+  expect(messages({ maxUnavailable: 3 }, [claimOf(one)], [past])).toEqual(['power/other is about to disrupt it']);
+  const budget = budgetOf({ maxUnavailable: 0 });
+  const { claims } = grantPlaces(budget, new FleetOf([one]).tally(budget), [], [past], AT);
+  expect(claims).toEqual([expect.objectContaining({ vm: 'db-1', reason: 'Restart', pastBudgets: true })]);
+  const others = Array.from({ length: CAPS.claims }, (_, index) => claimOf(aDb(`other-${index}`)));
+  expect(messages({ maxUnavailable: 0 }, others, [past])[0]).toContain('are being disrupted already');
 });
 
 test('a VM that was asked for counts as the caller has seen it', () => {

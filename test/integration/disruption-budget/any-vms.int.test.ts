@@ -58,7 +58,7 @@ class Eye {
   }
 
   async #follow(resource: Resource): Promise<void> {
-    const view = (object: Stored<KubeObject>): void => {
+    const view = (object: Stored): void => {
       this.#changes.push({ version: BigInt(object.metadata.resourceVersion), object: object as StoredBudget });
     };
     const watch = new ListWatch<KubeObject, void>({ client: fleet().kube, resource, namespace: this.#namespace, view });

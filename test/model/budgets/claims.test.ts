@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { DisruptionClaims, type DisruptionRequest } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { aSpec, aTemplate } from '../pools.ts';
+import { APP } from '../random/budgets.ts';
 import { play as playWith } from '../stories/story.ts';
 import type { Write } from '../world/api-server.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { runAs } from '../world/virtual-time.ts';
 import type { World } from '../world/world.ts';
-import { APP, budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+import { budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
 
 const play = (...[live, options, seeds]: Parameters<typeof playWith>): Promise<void> =>
   playWith(live, { budgets: true, ...options }, seeds);

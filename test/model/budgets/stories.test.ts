@@ -1,12 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
-import {
-  Nodes,
-  VirtualMachineInstanceMigrations,
-  VirtualMachineInstances,
-  VirtualMachines,
-} from '../../../api/resources.ts';
+import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
@@ -14,10 +9,11 @@ import { isByWorker, isReady } from '../facts.ts';
 import { operate } from '../play/operate.ts';
 import { aSpec, aTemplate, fromAnotherSource } from '../pools.ts';
 import { targetIn } from '../powers/story.ts';
+import { APP, ZONE } from '../random/budgets.ts';
 import { addNode, play as playWith } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
-import { APP, budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+import { budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf, zoneNodes } from './budgets.ts';
 import { watchBudgets, type AnyVmGuarantees } from './guarantee.ts';
 
 const MINUTE = 60_000;
@@ -354,17 +350,6 @@ const neverReady = (spec: object): object => {
   const annotations = { ...made.metadata?.annotations, 'sim.drover.dev/never-ready': 'true' };
   return { ...spec, template: { ...made, metadata: { ...made.metadata, annotations } } };
 };
-
-const ZONE = 'topology.kubernetes.io/zone';
-
-/** Puts each node into a zone of its own. */
-function zoneNodes(world: World): void {
-  for (const [index, { metadata }] of world.server.all(Nodes).entries())
-    world.server.write(Nodes, { name: metadata.name }, (node) => ({
-      ...node,
-      metadata: { ...node.metadata, labels: { ...node.metadata.labels, [ZONE]: `zone-${index}` } },
-    }));
-}
 
 test.each([0, 3])('VMs of one zone alone go down at a time, though %i workers are killed meanwhile', (kills) =>
   play(

@@ -1,5 +1,6 @@
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
+import { operationResource } from '../../../decisions/operations/ref.ts';
 import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import { operationIdOf, type OperationKey } from '../../../workflows/lib/messages.ts';
 import { NAMESPACE, refOf } from '../world/names.ts';
@@ -38,7 +39,7 @@ export function operate(
 export function steer(world: World, id: string, what: 'pause' | 'resume' | 'abort'): void {
   const { namespace, name } = world.temporal.runs.get(id)!.args[0] as OperationKey;
   const change = what === 'abort' ? { aborted: true } : { paused: what === 'pause' };
-  world.server.write(VirtualMachineOperations, { namespace: namespace!, name }, (before) => ({
+  world.server.write(operationResource({ namespace }), { namespace, name }, (before) => ({
     ...before,
     spec: { ...(before['spec'] as object), ...change },
   }));

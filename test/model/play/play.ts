@@ -1,12 +1,15 @@
 import { VirtualMachines } from '../../../api/resources.ts';
+import { watchBudgets } from '../budgets/guarantee.ts';
 import { transitionInputOf } from '../facts.ts';
 import { watched } from '../guarantees/watch.ts';
+import type { BudgetHappening } from '../random/budgets.ts';
 import type { Happening, SetHappening } from '../random/happenings.ts';
 import type { Scenario } from '../random/scenarios.ts';
 import { endRefusals, refuseFor } from '../refusals/refuse.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { Onlooker } from '../world/onlooker.ts';
 import { World } from '../world/world.ts';
+import { beginBudgets, checkQuiet, easeBudgets, happenToBudgets } from './budgets.ts';
 import { happenToPool } from './happen-to-pool.ts';
 import { happenToVm } from './happen-to-vm.ts';
 import { createSet, happenToSet, settleSets } from './sets.ts';
@@ -28,36 +31,46 @@ export async function play(
   off: readonly string[] = [],
   { strangers = false, onlooker }: { strangers?: boolean | 'silent'; onlooker?: (world: World) => Onlooker } = {},
 ): Promise<World> {
-  const { seed, lag, longHistory, delays, specs, sets, ownerless, happenings } = scenario;
+  const { seed, lag, longHistory, delays, specs, sets, budgets, ownerless, happenings } = scenario;
   const setKinds = sets.map(({ kind }) => kind);
   const owners = ['VirtualMachinePool', ...setKinds] as const;
-  const world = new World({ seed, lag, longHistory, delays, owners, strangers });
+  const withBudgets = budgets !== null;
+  const options = { seed, lag, longHistory, delays, owners, strangers };
+  const world = new World({ ...options, budgets: withBudgets, operations: withBudgets });
   if (onlooker !== undefined) world.onlookers.push(onlooker(world));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++)
       await world.people.createVm(`lone-${number}`, { machineType: OLD_TYPE });
+    if (budgets !== null) await beginBudgets(world, budgets, ownerless);
+    const guarantees = budgets === null ? null : watchBudgets(world);
     for (const [index, name] of names.entries()) await world.people.createPool(name, specs[index]!);
     for (const set of sets) await createSet(world, set);
     await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
     for (const { after, ...happening } of happenings) {
       await world.wait(after);
       if ('set' in happening) await happenToSet(world, setKinds, happening);
+      else if (isAboutBudgets(happening)) happenToBudgets(world, happening);
       else await happen(world, names, happening);
     }
     await world.wait(world.time.between(0, 60_000));
     endFaults(world);
+    if (guarantees !== null) await easeBudgets(world);
     await settleSets(world, setKinds);
     await settle(world, names);
+    if (guarantees !== null) await checkQuiet(world, guarantees);
   };
   await world.run(8 * HOUR_MS, watched(world, live, off));
   return world;
 }
 
+const OF_BUDGETS = new Set<Happening['what']>(['budget', 'budget again', 'no budget', 'app', 'drain', 'operation']);
+const isAboutBudgets = (happening: Happening): happening is BudgetHappening => OF_BUDGETS.has(happening.what);
+
 async function happen(
   world: World,
   names: readonly string[],
-  happening: Exclude<Happening, SetHappening>,
+  happening: Exclude<Happening, SetHappening | BudgetHappening>,
 ): Promise<void> {
   if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
   if (happening.what === 'refuse') return refuse(world, happening);

@@ -4,6 +4,7 @@ import type { MemberRole } from '../../../decisions/views/vm.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { RefusedCall } from '../refusals/refuse.ts';
 import type { Evictor } from '../world/kubevirt.ts';
+import { budgets, type BudgetHappening } from './budgets.ts';
 import { anyMax, anyRollout, anyStandby, anySurge } from './specs.ts';
 
 export type RunStrategy = 'Always' | 'Manual' | 'RerunOnFailure' | 'Once' | 'Halted';
@@ -62,6 +63,7 @@ export type Happening =
       isUndo: boolean;
     }
   | SetHappening
+  | BudgetHappening
   /** The API server refuses such calls of workers for a while: about one VM, or about all. */
   | { what: 'refuse'; call: RefusedCall; vm: number; isOfAll: boolean; ms: number }
   /** In Temporal's Web UI: one of all that run. */
@@ -250,6 +252,7 @@ export const kinds = {
   renewals,
   restores,
   sets,
+  budgets,
   surges,
   refusals,
   ends,

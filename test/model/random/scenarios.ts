@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { SetKind } from '../../../api/owner-kinds.ts';
 import type { MaintenanceWindow, PoolSpec, Rollout, UpdateStrategy } from '../../../api/pool/pool.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
+import { someBudgets, type BudgetScenario } from './budgets.ts';
 import { kinds, type Happening } from './happenings.ts';
 import { anySpec, anySpecWithDrain, anySurge, seen, seldom } from './specs.ts';
 
@@ -20,6 +21,8 @@ export interface Scenario {
   specs: PoolSpec[];
   /** At most one of each kind. */
   sets: SetScenario[];
+  /** Null: there are none, and nothing that they are about. */
+  budgets: BudgetScenario[] | null;
   /** VMs that no pool owns. */
   ownerless: number;
   /** `after`: milliseconds after the one before. */
@@ -67,6 +70,7 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
     sets: named.includes('sets')
       ? fc.uniqueArray(anySet, { minLength: 1, maxLength: 2, selector: ({ kind }) => kind })
       : fc.constant([]),
+    budgets: named.includes('budgets') ? someBudgets : fc.constant(null),
     ownerless: fc.constantFrom(0, 4),
     happenings: fc
       .array(fc.tuple(fc.oneof(...named.map((name) => kinds[name])), anyGap), { minLength: 1, maxLength: 10 })

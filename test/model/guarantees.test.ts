@@ -2,7 +2,7 @@ import './world/real-code.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { play } from './play/play.ts';
-import { anyScenario, withSteps, withSurge, type Scenario } from './random/scenarios.ts';
+import { anyScenario, underBudgets, withSteps, withSurge, type Scenario } from './random/scenarios.ts';
 import { Journal } from './world/journal.ts';
 
 /**
@@ -46,21 +46,23 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ],
   [
     'VMs are under budgets that change',
-    withSurge(
-      anyScenario(
-        'budgets',
-        'budgets',
-        'budgets',
-        'budgets',
-        'wishes',
-        'evictions',
-        'accidents',
-        'faults',
-        'transitions',
-        'people',
-        'sets',
+    underBudgets(
+      withSurge(
+        anyScenario(
+          'budgets',
+          'budgets',
+          'budgets',
+          'budgets',
+          'wishes',
+          'evictions',
+          'accidents',
+          'faults',
+          'transitions',
+          'people',
+          'sets',
+        ),
+        1,
       ),
-      1,
     ),
     12,
   ],

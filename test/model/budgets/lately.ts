@@ -105,7 +105,7 @@ export class Lately {
 
   #look(metadata: KubeObject['metadata']): void {
     const { server, time } = this.#world;
-    const { namespace, name = '' } = metadata;
+    const { namespace, name } = metadata;
     const vm = server.find(VirtualMachines, { namespace, name });
     const vmi = server.find<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name });
     const known = this.vms.get(name) ?? this.#begin(name, vm);

@@ -1,7 +1,12 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
-import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import {
+  Nodes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';

@@ -80,7 +80,10 @@ function changeSpec(world: World, name: string, spec: Budget['spec']): void {
 
 const existing = (world: World): Budget[] => BUDGETS.flatMap((name) => budgetOf(world, name) ?? []);
 
-/** Gives each budget room for one VM at a time, and ends operations and drains: all must come to its end then. */
+/**
+ * Gives each budget room for one VM at a time, and ends operations and drains: all must come to its end then. Waits
+ * until all workers know the budgets.
+ */
 export async function easeBudgets(world: World): Promise<void> {
   const open = (): Stored[] =>
     world.server
@@ -99,6 +102,7 @@ export async function easeBudgets(world: World): Promise<void> {
   for (const { metadata } of world.server.all(Nodes)) world.kubevirt.drain(metadata.name, false);
   if (!(await world.until(() => open().length === 0, HOUR_MS)))
     world.break(`G12: operations do not end: ${JSON.stringify(open().map(({ status }) => status))}`);
+  await world.wait(30_000);
 }
 
 /** Checks that, in quiet, no claim and no turn is left, and statuses say what there is. */

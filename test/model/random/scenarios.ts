@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { SetKind } from '../../../api/owner-kinds.ts';
 import type { MaintenanceWindow, PoolSpec, Rollout, UpdateStrategy } from '../../../api/pool/pool.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
+import { aTemplate } from '../pools.ts';
 import { someBudgets, type BudgetScenario } from './budgets.ts';
 import { kinds, type Happening } from './happenings.ts';
 import { anySpec, anySpecWithDrain, anySurge, seen, seldom } from './specs.ts';
@@ -119,3 +120,14 @@ export const withSteps = (scenarios: fc.Arbitrary<Scenario>): fc.Arbitrary<Scena
         rollout: { ...spec.rollout, ...seen(rollout) },
       })),
     }));
+
+/**
+ * The same with pools that do not take each other's disks: VMs that can't be made use up budgets for ever. In every
+ * other one, what happens is so far apart that all workers know of it.
+ */
+export const underBudgets = (scenarios: fc.Arbitrary<Scenario>): fc.Arbitrary<Scenario> =>
+  scenarios.map(({ specs: [first, ...others], ...scenario }) => ({
+    ...scenario,
+    specs: [first!, ...others.map((spec) => ({ ...spec, template: aTemplate({ bootMs: 4_000 }) }))],
+    happenings: scenario.happenings.map((one) => ({ ...one, after: one.after + (scenario.seed % 2) * 30_000 })),
+  }));

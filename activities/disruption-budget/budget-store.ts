@@ -1,5 +1,6 @@
 import type { BudgetClaim, BudgetStatus, BudgetWaiter } from '../../api/budgets/budget.ts';
-import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
+import { ClusterVirtualMachineDisruptionBudgets, Nodes, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
+import { holdsIn } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { budgetStatus } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import type { Counts } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
@@ -110,14 +111,16 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     const claims = [...granted, ...this.#failed(tally, granted, at)];
     const served = new Set(requests.filter((_, index) => answers[index] === null).map(({ by }) => turnOf(by)));
     const statusOf = (seen: ResourceVersions | undefined): object => {
-      const { delegated, nodes } = this.#cache;
+      const { delegated, missing, namespaces } = this.#cache;
       const { conditions, ...status } = budgetStatus(budget, {
         counts,
         matched: tally.matched,
         claims,
         whyDomains: tally.domains(claims).whyFull(),
-        delegated,
-        knowsNodes: nodes.missing === null,
+        down: tally.down.map(([key]) => key),
+        delegated: delegated.filter((namespace) => holdsIn(budget, namespace, (name) => namespaces.get(name))),
+        neverWith: this.#tallies.neverWith(budget),
+        knowsNodes: missing.every(({ resource }) => resource !== Nodes),
         now,
       });
       return {

@@ -1,10 +1,12 @@
+import type { BudgetSpec } from '../../api/budgets/budget.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
-import { BudgetIndex } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
+import { BudgetIndex, inOrder } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { labelsMadeBy, type VmKeeper } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import { BudgetTally, type Fleet } from '../../decisions/disruption-budget/any-vms/tally.ts';
 import { namespacedName } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { isActive } from '../../decisions/health/availability.ts';
+import { everMeet } from '../../decisions/lib/maintenance-windows.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
@@ -15,6 +17,8 @@ export class BudgetTallies {
   readonly #index: BudgetIndex;
   readonly #tallies = new Map<string, BudgetTally>();
   readonly #fleet: Fleet;
+  /** Whether the windows of two specs are ever open at the same time. */
+  readonly #met = new WeakMap<object, WeakMap<object, boolean>>();
 
   constructor(cache: ClusterCache) {
     this.#cache = cache;
@@ -51,6 +55,30 @@ export class BudgetTallies {
     const tally = new BudgetTally(budget, this.#fleet);
     this.#tallies.set(uid, tally);
     return tally;
+  }
+
+  /**
+   * Returns another budget that denies all outside of its windows, as this one does, which are never open at the same
+   * time, and that has VMs in common with it; null if there is none.
+   */
+  neverWith(budget: StoredBudget): StoredBudget | null {
+    if (budget.spec.outside !== 'Deny') return null;
+    const own = this.tally(budget);
+    const others = [...this.budgets()].filter((other) => other.spec.outside === 'Deny' && mayShare(budget, other));
+    const never = others.toSorted(inOrder).find((other) => {
+      const tally = this.tally(other);
+      return own.shares(tally) && !this.#meet(own.budget.spec, tally.budget.spec);
+    });
+    return never ?? null;
+  }
+
+  /** It takes many milliseconds to find out, and is asked each second. */
+  #meet(one: BudgetSpec, two: BudgetSpec): boolean {
+    const known = this.#met.get(one) ?? new WeakMap<object, boolean>();
+    this.#met.set(one, known);
+    const meet = known.get(two) ?? everMeet(one.windows ?? [], two.windows ?? [], Date.now());
+    known.set(two, meet);
+    return meet;
   }
 
   /** A change costs the budgets that select what has changed, and nothing if none does. */
@@ -113,6 +141,10 @@ export class BudgetTallies {
     }
   }
 }
+
+/** Whether there can be VMs of both. */
+const mayShare = ({ metadata: one }: StoredBudget, { metadata: other }: StoredBudget): boolean =>
+  one.uid !== other.uid && (one.namespace ?? other.namespace) === (other.namespace ?? one.namespace);
 
 /** Whose member the VM is, as far as missing members are concerned. */
 const placeIn = (vm: VmView | undefined): string | null =>

@@ -36,7 +36,7 @@ const FIELDS = {
   ).exactOptional(),
   maxMigrating: WholeNumber.min(0)
     .describe(
-      'How many VMs may migrate at once, whoever migrates them. Without it, a VM that drover migrates counts as unavailable.',
+      'How many VMs may migrate at once, whoever migrates them. Without it, a VM that migrates counts as unavailable.',
     )
     .exactOptional(),
   topology: z

@@ -8,9 +8,10 @@ export const BUDGET_REASONS = {
     NodesUnknown: 'the worker cannot read nodes, and so knows no domains',
   },
   Full: {
-    Claims: 'VMs that drover disrupts use it up',
-    DownByThemselves: 'VMs that are down for other reasons use it up',
+    Claims: 'VMs that drover is about to disrupt use it up',
+    VmsUnavailable: 'VMs that are down, whatever took them down, use it up',
     Domains: 'VMs of as many domains as it allows are down',
+    NeverRoom: 'no VM may go down even if all are available',
     NotFull: '',
   },
   Closed: {

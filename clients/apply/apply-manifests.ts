@@ -9,10 +9,10 @@ import { printNote, print, dryRunSuffix, labelOf } from '../cli/print.ts';
 import type { Session, Work } from '../session/session.ts';
 import { missingWorkers } from '../session/workers.ts';
 import { applyOne, dryRunAll, isOfOwner, type Accepted, type ApplyOptions as Choices } from './apply.ts';
+import { budgetOutlook } from './budget-outlook.ts';
 import { formatChange, formatHalts, formatUnexpected } from './format-change.ts';
 import { readPlan } from './plan.ts';
 import { waitUntilReady } from './wait.ts';
-import { whyNoneMatches } from './why-none-matches.ts';
 
 interface ApplyFlags extends ManifestOptions {
   forceConflicts?: boolean;
@@ -72,7 +72,7 @@ async function applyEach(each: Accepted, choices: Choices, dryRun: DryRun): Prom
  * template's rollout is halted or paused: users would wait for ever for what is not rolled out.
  */
 async function outlook(accepted: Accepted, kube: KubeClient, isDry: boolean): Promise<string[]> {
-  if (!isOfOwner(accepted)) return whyNoneMatches(kube, accepted);
+  if (!isOfOwner(accepted)) return budgetOutlook(kube, accepted);
   const { kind, before, after } = accepted;
   if (before === undefined) return [];
   const change = await (isDry ? formatChange : formatUnexpected)(kube, kind, before, after);

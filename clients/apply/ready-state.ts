@@ -30,11 +30,12 @@ export function readyStateOf(kind: Kind, owner: Stored<Applied>): ReadyState {
   const ready = conditionOf(status, 'Ready');
   if (ready === undefined || (status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
     return going(owner, { reason: 'Pending', message: 'waiting for a worker to pick it up' });
-  if (ready.status === 'True')
-    return ready.reason === 'OutdatedPods' ? { state: 'there', but: ready.message ?? '' } : { state: 'there' };
+  // A budget may be ready and stalled: it is held, and only a user can make use of it.
   const stalled = conditionOf(status, 'Stalled');
   if (stalled !== undefined)
     return { state: 'stuck', message: (isPool(kind, owner) ? haltOf(owner) : undefined) ?? textOf(stalled) };
+  if (ready.status === 'True')
+    return ready.reason === 'OutdatedPods' ? { state: 'there', but: ready.message ?? '' } : { state: 'there' };
   if (conditionOf(status, 'Reconciling') !== undefined || WAITED_FOR.has(ready.reason)) return going(owner, ready);
   return { state: 'stuck', message: whyHeld(kind, owner, ready) };
 }

@@ -70,12 +70,12 @@ export function budgetLines(budget: StoredBudget, down: readonly DownVm[] | unde
   const claimed = new Set(claims.map(({ namespace, vm }) => `${namespace}/${vm}`));
   const lines = [
     ...claims.map(({ namespace, vm, by, reason, at, migration, pastBudgets }) => {
+      if (reason === 'Failed') return `${namespace}/${vm} has been down by itself for ${ageOf(at, now)}`;
       const what = migration === undefined ? 'may go down' : 'may migrate';
       const past = pastBudgets === true ? ', past this budget' : '';
-      const whom = by === '' ? '' : `, by ${claimIsBy(by)}`;
       const left = Date.parse(at) + CLAIM_MS - now;
       const until = left > 0 ? `given back in ${shortDuration(left)} if it does not` : 'until it is back';
-      return `${namespace}/${vm} ${what}: ${reason}${whom}${past}, claimed ${ageOf(at, now)} ago, ${until}`;
+      return `${namespace}/${vm} ${what}: ${reason}, by ${claimIsBy(by)}${past}, claimed ${ageOf(at, now)} ago, ${until}`;
     }),
     ...(down ?? []).filter(({ name }) => !claimed.has(name)).map((vm) => formatDown(vm, now)),
   ];

@@ -1,23 +1,13 @@
-import {
-  ClusterVirtualMachineDisruptionBudgets,
-  Namespaces,
-  VirtualMachineDisruptionBudgets,
-} from '../../api/resources.ts';
+import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
 import { countsMigrations } from '../../decisions/disruption-budget/any-vms/allowed.ts';
-import { selects } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { countsOf } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
-import { vmView } from '../../decisions/from-object/vm.ts';
-import { vmiView } from '../../decisions/from-object/vmi.ts';
-import { selectorText } from '../../decisions/replica-sets/status.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreForbidden } from '../../kubernetes/errors.ts';
 import { NotThere } from '../cli/failure.ts';
 import { BUDGETS } from '../cli/kinds.ts';
-import { byName } from '../cli/owner.ts';
 import { labelOf, print, printNote, printObjects, table, type DataFormat } from '../cli/print.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
-import { readVms } from '../operations/read-vms.ts';
+import { listBudgets, vmsOf } from '../operations/read-budgets.ts';
 import type { Work } from '../session/session.ts';
 import { seenVm } from '../view/vm-state.ts';
 import { BUDGET_HEADERS, budgetLines, budgetRow, type DownVm } from './budget-lines.ts';
@@ -50,15 +40,6 @@ export const showBudgets: Work<Flags> = async (session, { allNamespaces, output 
 const resourceOf = ({ namespace }: StoredBudget['metadata']) =>
   namespace === undefined ? ClusterVirtualMachineDisruptionBudgets : VirtualMachineDisruptionBudgets;
 
-/** Those of the namespace, or of all, and cluster-wide ones if the user may see them. */
-async function listBudgets(kube: KubeClient, namespace: string | undefined): Promise<StoredBudget[]> {
-  const [own, clusterWide] = await Promise.all([
-    kube.list<StoredBudget>(VirtualMachineDisruptionBudgets, { namespace }),
-    ignoreForbidden(kube.list<StoredBudget>(ClusterVirtualMachineDisruptionBudgets)),
-  ]);
-  return [...(clusterWide?.items ?? []), ...own.items].sort(byName);
-}
-
 /** Throws `NotThere` or `UsageError`. */
 function namedAmong(budgets: readonly StoredBudget[], arg: string): StoredBudget[] {
   const { kind, names } = arg.includes('/') ? namedTargetsOf([arg], BUDGETS) : { kind: undefined, names: [arg] };
@@ -72,18 +53,10 @@ function namedAmong(budgets: readonly StoredBudget[], arg: string): StoredBudget
 
 /** Returns the VMs of the budget that should run and are not available; undefined if the user may not list VMs. */
 async function downVms(kube: KubeClient, budget: StoredBudget): Promise<DownVm[] | undefined> {
-  const { namespace } = budget.metadata;
-  const [vms, namespaces] = await Promise.all([
-    ignoreForbidden(readVms(kube, { namespace, selector: selectorText(budget.spec.selector) })),
-    budget.spec.namespaceSelector === undefined
-      ? undefined
-      : ignoreForbidden(kube.list(Namespaces, { metadataOnly: true })),
-  ]);
-  const labels = new Map(namespaces?.items.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
-  return vms?.flatMap((one): DownVm[] => {
-    const [vm, vmi] = [vmView(one.vm), one.vmi && vmiView(one.vmi)];
+  const vms = await vmsOf(kube, budget);
+  return vms?.flatMap(({ vm, vmi }): DownVm[] => {
     const { expected, available } = countsOf(vm, vmi, countsMigrations(budget.spec));
-    if (expected <= available || !selects(budget, vm, (of) => labels.get(of))) return [];
+    if (expected <= available) return [];
     const { wait } = seenVm(vm, vmi);
     return [{ name: `${vm.namespace}/${vm.name}`, since: wait?.since ?? null, why: wait?.sentence ?? '' }];
   });

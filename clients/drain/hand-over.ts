@@ -1,7 +1,6 @@
 import { DRAIN_LABEL } from '../../api/labels-and-annotations.ts';
 import {
   ClusterVirtualMachineDisruptionBudgets,
-  Namespaces,
   VirtualMachineDisruptionBudgets,
   VirtualMachineOperations,
 } from '../../api/resources.ts';
@@ -14,6 +13,7 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import { operationOf } from '../operations/make.ts';
+import { labelsOfNamespaces } from '../operations/read-budgets.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { NodeReportItem } from './node-report.ts';
 import type { Pacing } from './paced-state.ts';
@@ -33,11 +33,7 @@ export async function readPacing(kube: KubeClient, node: string, pastBudgets: bo
     drainOperations(kube, node),
   ]);
   const budgets = [...(clusterWide?.items ?? []), ...(own?.items ?? [])];
-  const namespaces = budgets.some(({ spec }) => spec.namespaceSelector !== undefined)
-    ? await ignoreUnseen(kube.list(Namespaces, { metadataOnly: true }))
-    : undefined;
-  const labels = new Map(namespaces?.items.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
-  const index = new BudgetIndex((namespace) => labels.get(namespace));
+  const index = new BudgetIndex(await labelsOfNamespaces(kube, budgets));
   for (const budget of budgets) index.change(undefined, budget);
   return { budgetsOf: (vm) => index.of(vm), operations, pastBudgets, now: Date.now() };
 }

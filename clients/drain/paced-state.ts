@@ -1,6 +1,7 @@
 import { listed } from '../../api/lib/listed.ts';
 import { conditionOf } from '../../api/objects.ts';
-import { asks, desiredOf, formatBudget } from '../../decisions/disruption-budget/any-vms/allowed.ts';
+import { asks, nameBudget, withNames } from '../../decisions/disruption-budget/any-vms/allowed.ts';
+import { neverHasRoom } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
@@ -51,26 +52,25 @@ export function pacedState(
     (one) => one.metadata.namespace === vm.namespace && one.spec.vms.names?.includes(vm.name) === true && !mayWait(one),
   );
   const begun = operation === undefined ? null : stateIn(operation, vm.name, now);
-  if (begun !== null) return begun;
+  if (begun !== null) return { ...begun, message: withNames(begun.message, budgetsOf(vm)) };
   // KubeVirt moves it already, or nothing is lost with it.
   const isMoved = vmi.evictionStrategy !== EXTERNAL && vmi.evacuationNode === vmi.node;
   if (vmi.migration !== null || isMoved || isFree(vm, vmi)) return null;
   const budgets = budgetsOf(vm).filter((budget) => asks(budget, 'Drain', now));
   if (budgets.length === 0) return null;
-  const within = `${pastBudgets ? 'past' : 'within'} ${listed(budgets.map(formatBudget))}`;
+  const within = `${pastBudgets ? 'past' : 'within'} ${listed(budgets.map(nameBudget))}`;
   const never = pastBudgets ? undefined : budgets.find((budget) => neverLets(budget, act));
-  if (never !== undefined) return kept('Blocked', `stays: ${formatBudget(never)} never has room`);
+  if (never !== undefined) return kept('Blocked', `stays: ${nameBudget(never)} never has room`);
   return act === 'Migrate'
     ? { state: 'NotAsked', message: `will be migrated ${within}`, act }
     : { state: 'ShutDown', message: `will be shut down, and started elsewhere, ${within}`, act };
 }
 
 /** Whether no VM may go down, or migrate, even if all that should run are available. */
-function neverLets({ spec, status }: StoredBudget, act: Act): boolean {
+function neverLets(budget: StoredBudget, act: Act): boolean {
+  const { spec } = budget;
   if (act === 'Migrate' && spec.maxMigrating !== undefined) return spec.maxMigrating === 0;
-  const expected = status?.expected ?? 0;
-  const desired = desiredOf(spec, expected);
-  return expected > 0 && desired !== null && desired >= expected;
+  return neverHasRoom(budget, { expected: budget.status?.expected ?? 0 });
 }
 
 /** How far the operation is with the VM; null if it does no more to it, and another one may be made. */

@@ -28,6 +28,22 @@ export function windowAt(windows: readonly MaintenanceWindow[], now: number): Wi
   return { open: false, next: openings.length === 0 ? null : next };
 }
 
+const YEAR_MS = 366 * 86_400_000;
+/** Windows that open more often than this in a year are taken to meet: each opening that is looked at takes time. */
+const MOST_OPENINGS = 800;
+
+/** Reports whether the windows of both are open at the same time, for a moment at least, within a year from `now`. */
+export function everMeet(one: readonly MaintenanceWindow[], other: readonly MaintenanceWindow[], now: number): boolean {
+  let time = now;
+  for (let tries = 0; tries < MOST_OPENINGS; tries++) {
+    const closed = [one, other].map((windows) => windowAt(windows, time)).find((state) => !state.open);
+    if (closed === undefined) return true;
+    if (closed.next === null || closed.next > now + YEAR_MS) return false;
+    time = closed.next;
+  }
+  return true;
+}
+
 /**
  * Returns why the windows at this path never open, one sentence each: `drover apply` refuses these, while the API
  * server can't detect them.

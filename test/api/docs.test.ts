@@ -70,6 +70,14 @@ describe('examples/', () => {
   );
 });
 
+it('docs/budgets.md shows what the budgets of examples/ say', () => {
+  const page = readFileSync(new URL('docs/budgets.md', ROOT), 'utf8');
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].slice(0, 3);
+  const shown = blocks.map(([, yaml]) => (parse(yaml!) as { spec: object }).spec);
+  const examples = ['quorum', 'office-hours', 'application'].map((name) => exampleIn(`budget-${name}.yaml`));
+  expect(shown).toEqual((examples as { spec: object }[]).map(({ spec }) => spec));
+});
+
 const exampleIn = (file: string): unknown => parse(readFileSync(new URL(`examples/${file}`, ROOT), 'utf8'));
 
 it('the autoscaler of examples/ scales the pool of examples/, which leaves the number to it', () => {

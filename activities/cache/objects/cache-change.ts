@@ -44,7 +44,7 @@ export type ObjectChange =
   | Change<'migration', MigrationView>
   /** A kept disk. */
   | Change<'disk', KeptClaim>
-  /** The node has become ready or not ready, or a node that is ready has come or gone. */
+  /** The node has become ready or not ready, has got other taints or labels, or has come or gone. */
   | Change<'node', NodeView>
   /** The content of a Secret or ConfigMap that pools of the namespace ask for; undefined: of any. */
   | { kind: 'content'; namespace: string; reference: OwnReference | undefined }

@@ -7,8 +7,8 @@ import { ListWatch, type ListWatchOptions } from '../../../kubernetes/list-watch
 
 interface NodeCacheOptions extends Omit<ListWatchOptions<Node, NodeView>, 'view' | 'onChange'> {
   /**
-   * Called when a node has become ready or not ready, was cordoned, uncordoned, tainted or untainted, or was added or
-   * removed.
+   * Called when a node has become ready or not ready, was cordoned, uncordoned, tainted or untainted, has got other
+   * labels, or was added or removed.
    */
   onChange: (before: NodeView | undefined, after: NodeView | undefined) => void;
   /** Returns the key of the taint that tells KubeVirt to drain a node. */
@@ -25,8 +25,7 @@ export class NodeCache extends ListWatch<Node, NodeView> {
       view: nodeView,
       // A new node has VMIs already if it was deleted before, or if their watch was faster.
       onChange: (_key, before, after) => {
-        const isSame = before?.ready === after?.ready && String(before?.taints) === String(after?.taints);
-        if (!isSame) onChange(before, after);
+        if (whatCounts(before) !== whatCounts(after)) onChange(before, after);
       },
     });
     this.#drainTaint = drainTaint;
@@ -42,3 +41,7 @@ export class NodeCache extends ListWatch<Node, NodeView> {
     return countNodes(this.values());
   }
 }
+
+/** What plans and budgets go by: a heartbeat changes nothing of it. */
+const whatCounts = (node: NodeView | undefined): string =>
+  node === undefined ? '' : JSON.stringify([node.ready, node.taints, node.labels]);

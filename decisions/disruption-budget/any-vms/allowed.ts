@@ -1,5 +1,6 @@
 import type { BudgetSpec, DisruptionReason } from '../../../api/budgets/budget.ts';
 import { countOf, isZero } from '../../../api/lib/int-or-percent.ts';
+import { eitherOf } from '../../../api/lib/listed.ts';
 import type { MaintenanceWindow } from '../../../api/pool/pool.ts';
 import { whyClosed, windowAt, type WindowState } from '../../lib/maintenance-windows.ts';
 import { ACT_WITHIN_MS } from '../claims.ts';
@@ -59,9 +60,21 @@ function hoursIn(state: WindowState, windows: readonly MaintenanceWindow[], outs
 export const asks = ({ spec }: StoredBudget, reason: DisruptionReason, now: number): boolean =>
   holdsFor(spec, reason) && [now, now + ACT_WITHIN_MS].some((time) => hoursAt(spec, time).hold !== 'nothing');
 
+/** For users who may read the budget. */
+export const nameBudget = ({ metadata: { namespace, name } }: StoredBudget): string =>
+  namespace === undefined ? `cluster-wide disruption budget ${name}` : `disruption budget ${namespace}/${name}`;
+
+const CLUSTER_WIDE = 'a cluster-wide disruption budget';
+
 /** What many may read does not name what is cluster-wide: not all of them may read that. */
-export const formatBudget = ({ metadata: { namespace, name } }: StoredBudget): string =>
-  namespace === undefined ? 'a cluster-wide disruption budget' : `disruption budget ${namespace}/${name}`;
+export const formatBudget = (budget: StoredBudget): string =>
+  budget.metadata.namespace === undefined ? CLUSTER_WIDE : nameBudget(budget);
+
+/** Names in such a message the cluster-wide budgets that it may be about, for users who may read these. */
+export function withNames(message: string, budgets: readonly StoredBudget[]): string {
+  const names = budgets.filter(({ metadata }) => metadata.namespace === undefined).map(nameBudget);
+  return names.length === 0 ? message : message.replace(CLUSTER_WIDE, eitherOf(names));
+}
 
 /** Says why no VM may go down. */
 export function whyFull(budget: StoredBudget, { expected, available }: Counts): string {

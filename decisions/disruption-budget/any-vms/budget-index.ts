@@ -15,16 +15,21 @@ export type LabelsOfNamespace = (namespace: string) => Labels | undefined;
  * Reports whether the budget is about the VM: by the VM's own labels, as `kubectl get vms -l` selects. A budget holds
  * in namespaces whose labels are not known.
  */
-export function selects(
-  { metadata, spec: { selector, namespaceSelector } }: StoredBudget,
+export const selects = (
+  budget: StoredBudget,
   { namespace, ownLabels }: Selected,
   labelsOf: LabelsOfNamespace,
+): boolean => matchesLabels(budget.spec.selector, ownLabels) && holdsIn(budget, namespace, labelsOf);
+
+/** Reports whether the budget is about VMs of the namespace. */
+export function holdsIn(
+  { metadata, spec: { namespaceSelector } }: StoredBudget,
+  namespace: string,
+  labelsOf: LabelsOfNamespace,
 ): boolean {
-  if (metadata.namespace !== undefined && metadata.namespace !== namespace) return false;
-  if (!matchesLabels(selector, ownLabels)) return false;
-  if (metadata.namespace !== undefined || namespaceSelector === undefined) return true;
-  const labels = labelsOf(namespace);
-  return labels === undefined || matchesLabels(namespaceSelector, labels);
+  if (metadata.namespace !== undefined) return metadata.namespace === namespace;
+  const labels = namespaceSelector && labelsOf(namespace);
+  return labels === undefined || matchesLabels(namespaceSelector!, labels);
 }
 
 /**
@@ -86,7 +91,7 @@ export class BudgetIndex {
 const NONE: readonly never[] = [];
 
 const rankOf = ({ metadata: { namespace = '', name } }: StoredBudget): string => keyOf(namespace, name);
-const inOrder = (a: StoredBudget, b: StoredBudget): number => (rankOf(a) < rankOf(b) ? -1 : 1);
+export const inOrder = (a: StoredBudget, b: StoredBudget): number => (rankOf(a) < rankOf(b) ? -1 : 1);
 
 const keyOf = (scope: string, term: string): string => `${scope}\n${term}`;
 

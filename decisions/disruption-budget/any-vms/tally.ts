@@ -35,7 +35,7 @@ export class BudgetTally {
   readonly #counts = new Map<string, Counts>();
   /** In which domain each VM served last, if the budget has a topology. */
   readonly #domains = new Map<string, string>();
-  /** VMs that should serve and do not, if the budget has a topology. */
+  /** VMs that should serve and do not. */
   readonly #down = new Set<string>();
   /** How many VMs are missing, by the UIDs of their pools and sets. */
   readonly #missing = new Map<string, number>();
@@ -94,7 +94,13 @@ export class BudgetTally {
     return vmi?.ready === true ? (now ?? last) : (last ?? now);
   }
 
-  /** VMs that should serve and do not, with their domains. Empty without a topology. */
+  /** Whether both count one VM at least. */
+  shares(other: BudgetTally): boolean {
+    const [few, many] = this.matched < other.matched ? [this, other] : [other, this];
+    return few.#counts.keys().some((key) => many.#counts.has(key));
+  }
+
+  /** VMs that should serve and do not, with their domains; null for one that is not known. */
   get down(): (readonly [string, string | null])[] {
     this.#catchUp();
     return [...this.#down].map((key) => [key, this.#domains.get(key) ?? null] as const);
@@ -103,7 +109,8 @@ export class BudgetTally {
   /** The domains of all VMs that are down, and of claimed ones. */
   domains(claims: readonly BudgetClaim[]): DownDomains {
     const absent = claims.filter((claim) => this.of(`${claim.namespace}/${claim.vm}`) === undefined).length;
-    const domains = new DownDomains(this.budget.spec, this.down, Math.max(this.missing - absent, 0));
+    const down = this.budget.spec.topology === undefined ? [] : this.down;
+    const domains = new DownDomains(this.budget.spec, down, Math.max(this.missing - absent, 0));
     for (const { namespace, vm, domain = null } of claims) domains.add(`${namespace}/${vm}`, domain);
     return domains;
   }
@@ -127,14 +134,10 @@ export class BudgetTally {
     const counts = countsOf(vm, vmiOf(vm), countsMigrations(this.budget.spec));
     this.#counts.set(key, counts);
     add(this.#total, counts, 1);
-    if (this.budget.spec.topology !== undefined) this.#lookWhere(key, vm, counts);
-  }
-
-  /** The domain in which it served last counts: its next VMI may come up elsewhere. */
-  #lookWhere(key: string, vm: VmView, { expected, available }: Counts): void {
-    const domain = this.domainOf(vm, this.#fleet.vmiOf(vm));
+    if (counts.expected > counts.available) this.#down.add(key);
+    // The domain in which it served last counts: its next VMI may come up elsewhere.
+    const domain = this.domainOf(vm, vmiOf(vm));
     if (domain !== null) this.#domains.set(key, domain);
-    if (expected > available) this.#down.add(key);
   }
 
   #lookAtKeeper(uid: string, keeper: VmKeeper | undefined): void {

@@ -79,7 +79,7 @@ test('a budget is ready once its worker holds it, and stuck if a user must act',
   const seen = (...conditions: Conditions) => readyStateOf(kind, { ...aBudget(), status: { conditions } });
   expect(seen()).toMatchObject({ state: 'going', phase: 'Pending' });
   expect(seen(condition('Ready', 'Held'))).toEqual({ state: 'there' });
-  expect(seen(condition('Ready', 'NothingMatches', 'False'), condition('Stalled', 'NothingMatches'))).toEqual({
+  expect(seen(condition('Ready', 'Held'), condition('Stalled', 'NothingMatches'))).toEqual({
     state: 'stuck',
     message: 'NothingMatches: so it is',
   });

@@ -49,7 +49,7 @@ test('a budget that is full tells who holds what, since when and until when, and
     '  Full for 12m: Claims: so it is',
     '  shop/web-1 may go down: Rollout, by pool shop/web, claimed 12s ago, given back in 48s if it does not',
     '  shop/db-2 may migrate: Migrate, by operation all, claimed 60m ago, until it is back',
-    '  shop/db-3 may go down: Failed, claimed 10m ago, until it is back',
+    '  shop/db-3 has been down by itself for 10m',
     '  shop/db-1 is not available for 3m: its VMI has no pod yet',
     '  waiting for 3m: Drain of 2 VMs, by operation shop/drain-x',
   ]);

@@ -258,6 +258,16 @@ test.each<[string, StoredOperation, Partial<NodeReportItem>]>([
   expect(item).toMatchObject({ isKept: true, act: null, ...expected });
 });
 
+test('a cluster-wide budget that a VM waits for has its name for users who may see it', () => {
+  const { namespace: _, ...metadata } = aBudget().metadata;
+  const all = { ...aBudget(), metadata: { ...metadata, name: 'all' } };
+  const waits = [{ message: 'a cluster-wide disruption budget has no room', vms: 1, names: ['web-1'] }];
+  const operations = [operationWith({ waits })];
+  const said = (budgets: StoredBudget[]) => report([LIVE], 'None', { budgets, operations })[0]!.message;
+  expect(said([aBudget()])).toBe('waits: a cluster-wide disruption budget has no room');
+  expect(said([all, aBudget()])).toBe('waits: cluster-wide disruption budget all has no room');
+});
+
 test('the operation of another VM, or of another namespace, is none of a VM', () => {
   const others = [
     anOperation({ action: 'Migrate', vms: { names: ['web-2'] } }),

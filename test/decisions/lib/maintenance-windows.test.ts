@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../../api/lib/duration.ts';
 import type { MaintenanceWindow } from '../../../api/pool/pool.ts';
-import { windowAt, windowFaults, type WindowState } from '../../../decisions/lib/maintenance-windows.ts';
+import { everMeet, windowAt, windowFaults, type WindowState } from '../../../decisions/lib/maintenance-windows.ts';
 
 const MINUTE = 60_000;
 const at = (time: string): number => Date.parse(time);
@@ -232,5 +232,23 @@ describe('a window at a time', () => {
       for (const duration of ['1h', '2h']) windowAt([{ cron: `${minute} 1 * * *`, duration }], at('2026-06-01T12:00Z'));
     }
     expect(stateAt(windows, '2026-06-01T12:00Z')).toBe(before);
+  });
+});
+
+const opens = (cron: string, duration = '1h', timeZone = 'UTC') => [{ cron, duration, timeZone }];
+
+describe('two sets of windows', () => {
+  it.each<[string, MaintenanceWindow[], MaintenanceWindow[], boolean]>([
+    ['at the same time', opens('0 3 * * *'), opens('0 3 * * *'), true],
+    ['one after the other', opens('0 3 * * *'), opens('0 4 * * *'), false],
+    ['that overlap for a minute', opens('0 3 * * *', '61m'), opens('0 4 * * *'), true],
+    ['on different days', opens('0 3 * * 1'), opens('0 3 * * 2', '2h'), false],
+    ['that overlap on one day of the year', opens('0 3 24 12 *'), opens('0 3 * * *'), true],
+    ['in time zones that differ', opens('0 22 * * *', '2h', 'America/New_York'), opens('0 4 * * *', '1h'), true],
+    ['of which one never opens', opens('0 3 30 2 *'), opens('* * * * *'), false],
+    ['that open each minute', opens('* * * * *', '1s'), opens('* * * * *', '1s', 'Asia/Tokyo'), true],
+  ])('%s meet or do not', (_, one, other, meet) => {
+    const now = at('2026-01-01T12:00:00Z');
+    expect([everMeet(one, other, now), everMeet(other, one, now)]).toEqual([meet, meet]);
   });
 });

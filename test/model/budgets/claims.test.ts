@@ -116,6 +116,19 @@ test('a budget that this worker knows to be full costs no call', () =>
     expect(calls).toBe(0);
   }));
 
+test('what one worker claims at once costs one write of each budget', () =>
+  play(async (world) => {
+    const names = ['db-1', 'db-2', 'db-3', 'db-4', 'db-5'];
+    await createVms(world, names);
+    for (const name of ['a', 'b']) createBudget(world, name, { maxUnavailable: 4 });
+    await world.wait(2_000);
+    const { claim } = claimant(world);
+    const written = statusWrites(world);
+    const answers = await Promise.all(names.map((name) => claim(name)));
+    expect(answers.filter(isGranted)).toHaveLength(4);
+    expect(written).toEqual(['a', 'b']);
+  }));
+
 test('workers that claim at once get no more places than there are, however late their caches are', () =>
   play(
     async (world) => {

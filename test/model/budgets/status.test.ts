@@ -1,7 +1,8 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
-import { VirtualMachineInstances } from '../../../api/resources.ts';
+import { claimOf } from '../../../api/claims/claim.ts';
+import { Leases, Namespaces, Nodes, VirtualMachineInstances } from '../../../api/resources.ts';
 import { play as playWith } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { runAs } from '../world/virtual-time.ts';
@@ -34,7 +35,7 @@ test('the status of a budget follows its VMs within three seconds, and is not wr
     world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
     await world.wait(3_000);
     expect(budgetOf(world, 'a')?.status).toMatchObject({ expected: 3, available: 2, disruptionsAllowed: 0 });
-    expect(conditionsOf(world, 'a')['Full']).toBe('True/DownByThemselves');
+    expect(conditionsOf(world, 'a')['Full']).toBe('True/VmsUnavailable');
     expect(budgetOf(world, 'a')?.status?.fullSince).toBeDefined();
     labelVm(world, 'db-1', {});
     await world.wait(3_000);
@@ -76,4 +77,62 @@ test('a budget says what only a user can mend, and when it opens', () =>
     expect(conditionsOf(world, 'never')['Stalled']).toBe('True/NeverRoom');
     expect(conditionsOf(world, 'nothing')['Stalled']).toBe('True/NothingMatches');
     expect(conditionsOf(world, 'all')).toMatchObject({ Ready: 'True/Held', Closed: 'True/OutsideWindows' });
+  }));
+
+const opening = (cron: string) => ({ windows: [{ cron, duration: '1h' }], outside: 'Deny' as const });
+
+test('budgets that are never open at the same time say so, if they have VMs in common', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    createBudget(world, 'night', opening('0 3 * * *'));
+    createBudget(world, 'day', { ...opening('0 15 * * *'), selector: { matchLabels: { app: 'web' } } });
+    await world.wait(3_000);
+    expect(conditionsOf(world, 'night')['Stalled']).toBeUndefined();
+    createBudget(world, 'all', opening('0 4 * * *'));
+    createBudget(world, 'rest', { maxUnavailable: 1, windows: opening('0 5 * * *').windows, outside: 'Allow' });
+    await world.wait(3_000);
+    expect(['night', 'all', 'day', 'rest'].map((name) => conditionsOf(world, name)['Stalled'])).toEqual([
+      'True/WindowsNeverMeet',
+      'True/WindowsNeverMeet',
+      undefined,
+      undefined,
+    ]);
+  }));
+
+test('a cluster-wide budget says in which namespaces it is not held, if it is about their VMs', () =>
+  playWith(
+    async (world) => {
+      await createVms(world, ['db-1']);
+      world.server.create(Namespaces, { metadata: { name: 'bank', labels: { tier: 'gold' } } });
+      createBudget(world, 'all');
+      createBudget(world, 'all-lead', { maxUnavailable: 1, namespaceSelector: { matchLabels: { tier: 'lead' } } });
+      await world.wait(3_000);
+      expect(conditionsOf(world, 'all')['Ready']).toBe('True/Held');
+      const lease = claimOf('bank', 'others');
+      world.server.create(Leases, lease);
+      await world.wait(3_000);
+      expect(conditionsOf(world, 'all')['Ready']).toBe('False/NotHeldIn');
+      expect(conditionsOf(world, 'all-lead')['Ready']).toBe('True/Held');
+      world.server.delete(Leases, { namespace: 'bank', name: lease.metadata.name }, {});
+      await world.wait(3_000);
+      expect(conditionsOf(world, 'all')['Ready']).toBe('True/Held');
+    },
+    { budgets: true, operations: true },
+    2,
+  ));
+
+test('a VM is in the domain that the label of its node says last before it goes down', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1'], { bootMs: 20_000 });
+    createBudget(world, 'zones', { topology: { key: 'zone', maxDomains: 1 } });
+    await world.wait(3_000);
+    world.server.write(Nodes, { name: world.vmi('db-1')!.status!.nodeName! }, (node) => ({
+      ...node,
+      metadata: { ...node.metadata, labels: { ...node.metadata.labels, zone: 'a' } },
+    }));
+    await world.wait(3_000);
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(3_000);
+    expect(budgetOf(world, 'zones')?.status?.claims).toMatchObject([{ vm: 'db-1', reason: 'Failed', domain: 'a' }]);
+    expect(conditionsOf(world, 'zones')['Full']).toBe('True/Domains');
   }));

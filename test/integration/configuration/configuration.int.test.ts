@@ -90,7 +90,8 @@ testOneOf({
       }),
     );
     expect(await pool.vmiUids()).toMatchObject({ 'web-1': before['web-1'] });
-    expect(await pool.status()).toMatchObject({ readyReplicas: 2, unavailableReplicas: 0, rollout: { failures: [] } });
+    const running = { readyReplicas: 2, unavailableReplicas: 0, rollout: { failures: [] } };
+    await until(async () => expect(await pool.status()).toMatchObject(running));
     await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'second');
     await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
     expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);

@@ -63,6 +63,8 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
   readonly #queues = new Map<string, Queue<Budget, Claim>>();
   /** Objects as this worker has written them, until its cache has them, by UID. */
   readonly #written = new Map<string, Budget>();
+  /** When the cache last saw each object change, by UID and by `performance.now()`. */
+  readonly #changedAt = new Map<string, number>();
   /** A write serves all callers: the end of one caller's activity must not end it for the others. */
   readonly #ofNobody = new AsyncResource('ClaimQueues');
 
@@ -71,9 +73,14 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     this.#cache = cache;
     this.#store = store;
     store.follow((before, after) => {
-      if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) {
         this.#observed.observe(before.metadata.uid, undefined);
-      if (after !== undefined) this.#observed.observe(after.metadata.uid, store.claimsOf(after));
+        this.#changedAt.delete(before.metadata.uid);
+      }
+      if (after !== undefined) {
+        this.#observed.observe(after.metadata.uid, store.claimsOf(after));
+        this.#changedAt.set(after.metadata.uid, performance.now());
+      }
       this.#forget((after ?? before)!);
     });
   }
@@ -110,6 +117,11 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     this.#work(key, queue);
     await queue.work;
     if (queue.failure !== null) throw queue.failure;
+  }
+
+  /** Whether it has changed since then, by `performance.now()`. */
+  changedSince({ uid }: BudgetKey, time: number): boolean {
+    return (this.#changedAt.get(uid) ?? -Infinity) > time;
   }
 
   /** The newest that this worker knows of it: its cache, or what it has written since. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BudgetClaim } from '../../api/budgets/budget.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { asks } from '../../decisions/disruption-budget/any-vms/allowed.ts';
@@ -25,6 +26,13 @@ import { PoolStore } from './pool-store.ts';
 
 /** How many statuses are written at once. */
 const MOST_REFRESHED = 10;
+/** A status that was written so lately is not brought up to date yet. */
+const FRESH_MS = 1_000;
+/**
+ * How often a worker begins to claim at most: what asks meanwhile is claimed together, by one write to each budget. VMs
+ * that come back one by one would cost a write for each of their budgets.
+ */
+const TOGETHER_MS = 500;
 
 /** Places in all budgets of a VM: it may be disrupted. */
 export interface DisruptionClaim {
@@ -67,6 +75,10 @@ export class DisruptionClaims {
   readonly #pools: ClaimQueues<StoredPool, DisruptedVm>;
   /** When outdated budgets were last refreshed, by their UIDs and by `performance.now()`. */
   #refreshedAt = new Map<string, number>();
+  /** When claims were last begun, by `performance.now()`. */
+  #beganAt = -Infinity;
+  /** Resolves when the next are. */
+  #next: Promise<void> | undefined;
 
   constructor(client: KubeClient, cache: ClusterCache) {
     this.#cache = cache;
@@ -83,6 +95,8 @@ export class DisruptionClaims {
 
   /** Claims a place in each budget of the VM, as the caller has seen it last. */
   async claim(request: DisruptionRequest): Promise<Answer> {
+    // What serves nobody does not wait: it may serve by then.
+    if (!isFree(request.vm, request.vmi) && this.#askedBy(request.vm, request).length > 0) await this.#together();
     // Its caches may be long out of date, and lack budgets.
     if (this.#cache.lost.aborted) throw serverLost();
     const refusal = this.look().whyNot(request);
@@ -164,6 +178,8 @@ export class DisruptionClaims {
 
   #isOutdated({ metadata }: StoredBudget): boolean {
     const budget = this.#budgets.known(metadata);
+    // Claims bring it up to date as well.
+    if (this.#budgets.changedSince(metadata, performance.now() - FRESH_MS)) return false;
     if (budget === undefined || (metadata.namespace !== undefined && this.#cache.isDelegated(metadata.namespace)))
       return false;
     const claims = this.#budgets.knownClaims(budget);
@@ -176,6 +192,16 @@ export class DisruptionClaims {
   ): readonly StoredBudget[] {
     const now = Date.now();
     return this.#tallies.of(vm).filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
+  }
+
+  /** Waits until the next claims begin. */
+  #together(): Promise<void> {
+    const begin = (): void => {
+      this.#beganAt = performance.now();
+      this.#next = undefined;
+    };
+    this.#next ??= sleep(Math.max(this.#beganAt + TOGETHER_MS - performance.now(), 0)).then(begin);
+    return this.#next;
   }
 
   async #refused(refusal: Refusal, release: () => Promise<void>): Promise<Refusal> {

@@ -122,8 +122,8 @@ const Waiter = z.strictObject({
 });
 export type BudgetWaiter = z.infer<typeof Waiter>;
 
-/** The list is a map by its keys: the API server refuses two entries of the same VM or workflow. */
-const mapBy = (...keys: string[]) => ({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys });
+/** The API server takes twice as long for a list whose entries it tracks one by one: see `managedFields`. */
+const WHOLE = { 'x-kubernetes-list-type': 'atomic' };
 
 export const BudgetStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
@@ -137,13 +137,13 @@ export const BudgetStatus = z.strictObject({
   claims: z
     .array(BudgetClaim)
     .max(CAPS.claims)
-    .meta(mapBy('namespace', 'vm'))
+    .meta(WHOLE)
     .describe('VMs that may be disrupted, and may not be down yet. Only drover may write this.')
     .exactOptional(),
   waiting: z
     .array(Waiter)
     .max(MAX_WAITERS)
-    .meta(mapBy('by'))
+    .meta(WHOLE)
     .describe('Workflows whose VMs wait for this budget, in the order in which they get room.')
     .exactOptional(),
   fullSince: time('Since when no more VMs may go down; absent if VMs may.').exactOptional(),

@@ -59,7 +59,7 @@ test('the API server wants a selector, an empty one to be written, and of namesp
   expect(await create(ClusterVirtualMachineDisruptionBudgets, selecting)).toBe('accepted');
 });
 
-test('a VM has one claim in a budget, one for each namespace, and the status belongs to nobody who writes the spec', async () => {
+test('VMs of one name in two namespaces each have a claim in a budget, and the status belongs to nobody who writes the spec', async () => {
   const { client } = server();
   const name = { name: 'claimed' };
   const at = '2026-01-01T00:00:00Z';
@@ -81,5 +81,4 @@ test('a VM has one claim in a budget, one for each namespace, and the status bel
   });
   expect(made['status']).toEqual({ observedGeneration: 0 });
   expect(await write([claim('shop'), claim('lab')])).toBe('accepted');
-  expect(await write([claim('shop'), claim('shop')])).toContain('Duplicate value');
 });

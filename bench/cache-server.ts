@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { POOL_LABEL } from '../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
 import {
   Nodes,
   pathOf,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
@@ -29,11 +31,13 @@ const VERSION = 1_000_000;
 export interface Fleet {
   vms: number;
   pools: number;
+  /** Each selects the VMs of one pool. */
+  budgets: number;
 }
 
 interface CacheServer {
   url: string;
-  /** Once VMIs are watched: changes the readiness of this many, one after the other. Resolves to the last version. */
+  /** Once VMIs are watched: turns the readiness of this many, one after the other. Resolves to the last version. */
   change: (count: number) => Promise<string>;
   close: () => void;
 }
@@ -42,6 +46,7 @@ export async function startCacheServer(fleet: Fleet): Promise<CacheServer> {
   const kinds = kindsOf(fleet);
   const watched = Promise.withResolvers<ServerResponse>();
   let version = VERSION;
+  let isReady = true;
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url!, 'http://127.0.0.1');
     response.setHeader('Content-Type', 'application/json');
@@ -59,10 +64,11 @@ export async function startCacheServer(fleet: Fleet): Promise<CacheServer> {
     change: async (count) => {
       const watch = await watched.promise;
       const { of } = kinds.get(pathOf(VirtualMachineInstances))!;
+      isReady = !isReady;
       for (let n = 0; n < count; n++) {
         const vmi = of(n % fleet.vms);
         const object = { ...vmi, metadata: { ...vmi.metadata, resourceVersion: String(++version) } };
-        watch.write(`${JSON.stringify({ type: 'MODIFIED', object: notReady(object) })}\n`);
+        watch.write(`${JSON.stringify({ type: 'MODIFIED', object: isReady ? object : notReady(object) })}\n`);
       }
       return String(version);
     },
@@ -81,12 +87,13 @@ interface Kind {
 const nodeOf = (index: number): Stored =>
   stored({ metadata: { name: `node-${index}.example.com` }, status: { conditions: [ready('True')] } }, `n-${index}`);
 
-function kindsOf({ vms, pools }: Fleet): Map<string, Kind> {
+function kindsOf({ vms, pools, budgets }: Fleet): Map<string, Kind> {
   const poolOf = (index: number): StoredPool & Stored => aPool(index, vms / pools);
   const vmOf = (index: number): Stored => aVm(poolOf(index % pools), Math.floor(index / pools) + 1);
   const vmiOf = (index: number): Stored => stored(runningVmi(vmOf(index)), `i-${index}`);
   const all: [Resource, Kind][] = [
     [VirtualMachinePools, { count: pools, of: poolOf }],
+    [VirtualMachineDisruptionBudgets, { count: budgets, of: (index) => aBudget(poolOf(index % pools), index) }],
     [VirtualMachines, { count: vms, of: vmOf }],
     [VirtualMachineInstances, { count: vms, of: vmiOf }],
     [Nodes, { count: NODES, of: nodeOf }],
@@ -124,6 +131,12 @@ function aPool(index: number, replicas: number): StoredPool & Stored {
   const status = { ...counts, observedGeneration: 1, currentRevision: revision, updateRevision: revision };
   const namespace = `team-${Math.floor(index / POOLS_A_NAMESPACE)}`;
   return { ...stored({ metadata: { name: `pool-${index}`, namespace } }, `p-${index}`), spec, status };
+}
+
+/** A budget over the VMs of the pool. */
+function aBudget({ metadata: { namespace, name } }: StoredPool, index: number): Stored {
+  const spec = { selector: { matchLabels: { [POOL_LABEL]: name } }, maxUnavailable: '10%' };
+  return { ...stored({ metadata: { name: `budget-${index}`, namespace } }, `b-${index}`), spec };
 }
 
 function aVm(pool: StoredPool, number: number): Stored {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../activities/cache/snapshot.ts';
+import { BudgetTallies } from '../activities/disruption-budget/budget-tallies.ts';
 import { containedPlan } from '../decisions/pool/contained-plan.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
@@ -13,11 +14,11 @@ import { startCacheServer } from './cache-server.ts';
 import { median } from './measure.ts';
 
 /**
- * Measures what a worker keeps of a large fleet: `node bench/cache.ts [VMS] [POOLS]`. A server without a cluster behind
- * it answers lists and watches with running VMs of realistic size; the worker's own cache, planner and metrics, without
- * Temporal, read them in a process with the garbage collector at hand.
+ * Measures what a worker keeps of a large fleet: `node bench/cache.ts [VMS] [POOLS] [BUDGETS]`. A server without a
+ * cluster behind it answers lists and watches with running VMs of realistic size; the worker's own cache, planner and
+ * metrics, without Temporal, read them in a process with the garbage collector at hand.
  */
-const [VMS = 200_000, POOLS = 1_000] = process.argv.slice(2).map(Number);
+const [VMS = 200_000, POOLS = 1_000, BUDGETS = 100] = process.argv.slice(2).map(Number);
 const EVENTS = 5_000;
 const PLANS = 50;
 const MIB = 2 ** 20;
@@ -27,8 +28,8 @@ const HEAP = 12_288;
 const mib = (bytes: number): string => `${Math.round(bytes / MIB).toLocaleString('en')} MiB`;
 
 async function serve(): Promise<void> {
-  const server = await startCacheServer({ vms: VMS, pools: POOLS });
-  const child = fork(import.meta.filename, [String(VMS), String(POOLS)], {
+  const server = await startCacheServer({ vms: VMS, pools: POOLS, budgets: BUDGETS });
+  const child = fork(import.meta.filename, [VMS, POOLS, BUDGETS].map(String), {
     env: { ...process.env, CACHE_SERVER: server.url },
     execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
   });
@@ -81,12 +82,17 @@ async function measure(server: string, folder: string): Promise<void> {
       `${mib(heap)} of heap, ${(((heap / VMS) * 1000) / MIB).toFixed(1)} MiB for 1,000 VMs; ${mib(peak)} resident at most`,
   );
 
-  const events = await timed(async () => {
+  const events = async (): Promise<void> => {
     process.send!(EVENTS);
     const [version] = (await once(process, 'message')) as [string];
     if (!(await cache.vmis.reached(BigInt(version), 60_000))) throw new Error('the watch did not report all changes');
-  });
-  console.log(`an event of a VMI: ${(events.cpu / EVENTS).toFixed(2)} ms of CPU`);
+  };
+  const each = async (act: () => Promise<void>): Promise<string> => {
+    const { cpu } = await timed(act);
+    return `${((cpu * 1000) / EVENTS).toFixed(0)} µs of CPU`;
+  };
+  console.log(`an event of a VMI: ${await each(events)}`);
+  await measureBudgets(cache, events, each);
 
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst: 250 };
   const ofPool = { ...idle, batches: [], batchesNotBefore: 0, now: Date.now() };
@@ -104,6 +110,27 @@ async function measure(server: string, folder: string): Promise<void> {
   console.log(`a scrape: ${scrape.cpu.toFixed(0)} ms of CPU, ${(text.length / MIB).toFixed(1)} MiB`);
   await cache.stop();
   await client.close();
+}
+
+/** Measures an event of a VMI without budgets, and with those that select its VM among others, which count anew. */
+async function measureBudgets(
+  cache: ClusterCache,
+  events: () => Promise<void>,
+  each: (act: () => Promise<void>) => Promise<string>,
+): Promise<void> {
+  const without = await each(events);
+  const before = kept();
+  const tallies = new BudgetTallies(cache);
+  const count = (): number =>
+    [...tallies.budgets()].reduce((sum, budget) => sum + tallies.tally(budget).total.available, 0);
+  const made = await timed(count);
+  const words = `${BUDGETS} budgets over ${Math.round((VMS / POOLS) * BUDGETS)} VMs`;
+  console.log(`${words} counted: ${made.cpu.toFixed(0)} ms of CPU; ${mib(kept() - before)} of heap`);
+  const with_ = await each(async () => {
+    await events();
+    count();
+  });
+  console.log(`an event of a VMI: ${without} without budgets, ${with_} with them`);
 }
 
 const { CACHE_SERVER } = process.env;

@@ -58,12 +58,14 @@ export class CpuUse {
 
   /** Milliseconds of CPU for each of so many VMs since this was made, most first: `kube-apiserver 20.1, worker 9.4`. */
   format(vms: number): string {
-    const used = [...this.#now()].map(([name, cpu]) => ({ name, cpu: cpu - (this.#before.get(name) ?? 0) }));
-    return used
-      .filter(({ cpu }) => cpu > 0)
-      .sort((a, b) => b.cpu - a.cpu)
-      .map(({ name, cpu }) => `${name} ${((cpu * 1000) / vms).toFixed(1)}`)
-      .join(', ');
+    return [...this.each(vms)].map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ');
+  }
+
+  /** The same by what the process is. */
+  each(vms: number): Map<string, number> {
+    const used = [...this.#now()].map(([name, cpu]) => [name, cpu - (this.#before.get(name) ?? 0)] as const);
+    const most = used.filter(([, cpu]) => cpu > 0).sort(([, a], [, b]) => b - a);
+    return new Map(most.map(([name, cpu]) => [name, (cpu * 1000) / vms]));
   }
 
   /** Seconds since the start of each process, by what it is. */

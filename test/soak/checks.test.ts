@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import {
+  VirtualMachineDisruptionBudgets,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
 import { vmOwner } from '../../simulator/objects/vm-owner.ts';
 import { writeIn, type SeenWrite } from './etcd-journal.ts';
 import { Requests, type Note } from './requests.ts';
@@ -91,14 +97,19 @@ function aPool(): Told {
   return told;
 }
 
+/** A worker deletes the VMIs of these VMs. */
+function takeDown(told: Told, names: string[]): void {
+  for (const name of names) {
+    told.asks('DELETE', VirtualMachineInstances, name, { version: told.next });
+    told.writes(VirtualMachineInstances, vmi(name, going));
+  }
+}
+
 const found = (told: Told): string[] => told.world.findings.map(({ words }) => words);
 
 test('a second VM that workers take down beyond the budget is found, with what came before', () => {
   const told = aPool();
-  for (const name of ['web-1', 'web-2']) {
-    told.asks('DELETE', VirtualMachineInstances, name, { version: told.next });
-    told.writes(VirtualMachineInstances, vmi(name, going));
-  }
+  takeDown(told, ['web-1', 'web-2']);
   expect(found(told)).toEqual(['G9: web-2 is taken down, and with it web-1, web-2 are down (2), of at most 1']);
   expect(told.world.findings.at(-1)!.before.join('\n')).toContain('updateVms deletes virtualmachineinstances/web-1');
 });
@@ -126,4 +137,13 @@ test('a VM that a worker makes beyond the replicas is found', () => {
   told.asks('POST', VirtualMachines, 'web-4', { version: told.next });
   told.writes(VirtualMachines, vm('web-4'));
   expect(found(told)).toEqual([expect.stringMatching(/^G3: web-4 is made/)]);
+});
+
+test('a VM that workers take down beyond a budget over any VMs is found', () => {
+  const told = aPool();
+  const budget = { metadata: { name: 'all', uid: 'all' }, spec: { selector: {}, maxUnavailable: 1 } };
+  told.writes(VirtualMachineDisruptionBudgets, budget);
+  told.later(MINUTE_MS);
+  takeDown(told, ['web-1', 'web-2']);
+  expect(found(told)).toContainEqual(expect.stringMatching(/^P1: web-2 is taken down, 1 more than all allows/));
 });

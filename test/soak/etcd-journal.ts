@@ -1,7 +1,9 @@
 import { Client } from 'undici';
 import type { Stored } from '../../api/objects.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   DataVolumes,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
@@ -44,6 +46,8 @@ const KINDS = new Map(
     VirtualMachineReplicaSets,
     VirtualMachineInstanceReplicaSets,
     VirtualMachineOperations,
+    VirtualMachineDisruptionBudgets,
+    ClusterVirtualMachineDisruptionBudgets,
     DataVolumes,
   ].map((resource) => [`/registry/${resource.group}/${resource.plural}`, resource]),
 );

@@ -1,7 +1,9 @@
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   KubeVirts,
   Namespaces,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineOperationSchedules,
   VirtualMachinePools,
@@ -49,12 +51,15 @@ const withDisk: PoolSpec['template'] = {
 /** Replicas of most pools. */
 export const REPLICAS = 15;
 
+/** Of the VMs that are under one budget. */
+const SHOP = { app: 'shop' };
+
 /** Pools by their names: one for each kind of work. */
 const POOLS: Record<string, PoolSpec> = {
   web: {
     replicas: 50,
     maxUnavailable: 4,
-    template: plain,
+    template: { ...plain, metadata: { labels: SHOP } },
     rollout: {
       onFailure: 'Continue',
       steps: [aStep('10%', { wait: '2s' }), aStep('50%')],
@@ -109,14 +114,21 @@ export async function makeFleet(kube: KubeClient): Promise<void> {
     () => kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations } }),
     60_000,
   );
+  // Both are smaller than what asks for room in them: the pool `web` and VMs of no owner, and drains of nodes.
+  const [selector, metadata] = [{ matchLabels: SHOP }, { namespace, name: 'shop' }];
+  await kube.create(VirtualMachineDisruptionBudgets, { metadata, spec: { selector, maxUnavailable: 5 } });
+  const migrations = { metadata: { name: 'migrations' }, spec: { selector: {}, maxMigrating: 1 } };
+  await kube.create(ClusterVirtualMachineDisruptionBudgets, migrations);
   for (const [name, spec] of Object.entries(POOLS))
     await kube.create(VirtualMachinePools, { metadata: { namespace, name }, spec });
   for (const name of Object.keys(SETS) as (keyof typeof SETS)[])
     await kube.create(SETS[name], { metadata: { namespace, name }, spec: setOf(name) });
   for (const name of ALONE) {
-    const { metadata, spec } = vmi(0);
-    const template = { metadata, spec: { ...spec, domain: { ...spec.domain, machine: { type: TYPES[0] } } } };
-    await kube.create(VirtualMachines, { metadata: { namespace, name }, spec: { runStrategy: 'Always', template } });
+    const { metadata, spec: guest } = vmi(0);
+    const domain = { ...guest.domain, machine: { type: TYPES[0] } };
+    const template = { metadata, spec: { ...guest, domain } };
+    const spec = { runStrategy: 'Always', template };
+    await kube.create(VirtualMachines, { metadata: { namespace, name, labels: SHOP }, spec });
   }
   const restart = { action: 'Restart', vms: { names: SCHEDULED }, atOnce: 1 };
   await kube.create(VirtualMachineOperationSchedules, {

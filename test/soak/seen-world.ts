@@ -4,6 +4,7 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import type { VirtualMachineInstance } from '../../simulator/objects/kubevirt.ts';
+import { AnyVmGuarantees } from '../model/budgets/guarantee.ts';
 import { isDeletion, type Pool } from '../model/facts.ts';
 import { BudgetGuarantees } from '../model/guarantees/budget.ts';
 import { CreatedVmGuarantees } from '../model/guarantees/created-vms.ts';
@@ -75,6 +76,7 @@ export class SeenWorld implements Watched {
       new RemovedVmGuarantees(this, [], record, budget),
       new MigrationGuarantees(this, []),
       budget,
+      new AnyVmGuarantees(this, []),
       new DiskGuarantees(this, [], record),
       new UpdateGuarantees(this, [], record),
       new RunGuarantees(this, []),

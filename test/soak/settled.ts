@@ -1,7 +1,9 @@
 import { DISKS_FINALIZER, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   PersistentVolumeClaims,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachineOperations,
@@ -9,6 +11,7 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { Temporal } from '../../clients/session/temporal.ts';
+import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Migration } from '../../simulator/objects/kubevirt.ts';
@@ -52,9 +55,16 @@ export async function unsettled(kube: KubeClient, temporal: Temporal): Promise<s
   const sets = await Promise.all(
     Object.entries(SETS).map(([name, resource]) => kube.get<Set>(resource, { namespace, name })),
   );
+  const budgets = await Promise.all([
+    kube.list<StoredBudget>(VirtualMachineDisruptionBudgets),
+    kube.list<StoredBudget>(ClusterVirtualMachineDisruptionBudgets),
+  ]);
   const members = [...vms.items, ...vmis.items];
   return [
     ...pools.items.flatMap((pool) => whyPoolIsNot(pool, of(pool.metadata.uid))),
+    ...budgets.flatMap(({ items }) =>
+      items.flatMap(({ metadata, status }) => claimsIn(`budget ${metadata.name}`, status?.claims)),
+    ),
     ...sets.flatMap(({ metadata: { name, uid }, spec }) => {
       const { length } = members.filter((one) => controllerOf(one)?.uid === uid);
       return length === spec.replicas ? [] : [`G12: set ${name} has ${length} members of ${spec.replicas}`];
@@ -81,12 +91,14 @@ const conditionsOf = ({ status }: Pick<StoredOperation, 'status'>): string =>
 
 function whyPoolIsNot(pool: Pool, vms: readonly Stored[]): string[] {
   const { name } = pool.metadata;
-  const claims = pool.status?.disruptedVMs ?? [];
   return [
     ...(isPoolAsWanted(pool, vms) ? [] : [`G12: pool ${name} is not as wanted: ${JSON.stringify(pool.status)}`]),
-    ...(claims.length === 0 ? [] : [`G12: pool ${name} has claims left: ${JSON.stringify(claims)}`]),
+    ...claimsIn(`pool ${name}`, pool.status?.disruptedVMs),
   ];
 }
+
+const claimsIn = (what: string, claims: readonly object[] = []): string[] =>
+  claims.length === 0 ? [] : [`G12: ${what} has claims left: ${JSON.stringify(claims)}`];
 
 /** What workers write on VMs for a while. */
 function leftOn({ metadata }: Stored): string[] {

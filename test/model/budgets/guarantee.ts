@@ -18,7 +18,7 @@ import type { Migration, VirtualMachineInstance } from '../../../simulator/objec
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { activityNow, inputOf, isByWorker, isDeletion, runNow, runs, type Pool } from '../facts.ts';
 import { Check } from '../guarantees/check.ts';
-import { KNOWN_AFTER_MS } from '../readings.ts';
+import { KNOWN_AFTER_MS, STALE_MS, type Watched } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import type { World } from '../world/world.ts';
@@ -26,9 +26,9 @@ import type { Budget } from './budgets.ts';
 import { Lately, type KnownVm } from './lately.ts';
 
 /** A budget, a limit or a label that changes binds what is claimed once all workers know it. */
-const BINDS_AFTER_MS = 25_000;
+const BINDS_AFTER_MS = 12_000 + KNOWN_AFTER_MS + STALE_MS;
 /** What others do may be unknown to an act that was claimed before. */
-const UNKNOWN_MS = 13_000;
+const UNKNOWN_MS = KNOWN_AFTER_MS + STALE_MS;
 /** What KubeVirt has accepted shows by then. */
 const ACCEPTED_MS = 1_000;
 
@@ -49,7 +49,7 @@ const SUBRESOURCE = /\/virtualmachines\/([^/]+)\/(stop|restart)$/;
  * Checks from the writes alone that each act of a worker leaves all budgets that select the VM with as many VMs as they
  * want (G50). What others did in the last seconds counts as if it had not happened.
  */
-export class AnyVmGuarantees extends Check {
+export class AnyVmGuarantees extends Check<Watched> {
   readonly #lately: Lately;
   /** What is not over yet, by the name of the VM. */
   readonly #acts = new Map<string, Act>();
@@ -62,7 +62,7 @@ export class AnyVmGuarantees extends Check {
   /** How many acts were checked against a budget. */
   checked = 0;
 
-  constructor(world: World, off: readonly string[]) {
+  constructor(world: Watched, off: readonly string[]) {
     super(world, off);
     this.#lately = new Lately(world);
   }
@@ -304,7 +304,7 @@ const REASONS: Record<string, DisruptionReason[]> = {
 };
 
 /** For which of these a worker acts now. */
-function reasonsNow({ temporal }: World): DisruptionReason[] {
+function reasonsNow({ temporal }: Watched): DisruptionReason[] {
   const action = inputOf(temporal.runs.get(runNow() ?? '') ?? { type: '', args: [] })?.action;
   return REASONS[activityNow() ?? ''] ?? (action === undefined ? ['Removal'] : [action as DisruptionReason]);
 }

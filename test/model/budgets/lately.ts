@@ -9,8 +9,8 @@ import { wantedReplicas } from '../../../api/rules/wanted-replicas.ts';
 import { roleOf } from '../../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
 import { isActive, isGoing, isReady, runs, type Pool } from '../facts.ts';
+import type { Watched } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
-import type { World } from '../world/world.ts';
 
 interface Counts {
   expected: number;
@@ -57,12 +57,12 @@ export interface KnownVm {
 
 /** How all VMs, and those that pools and sets are missing, have counted in the last seconds: by what was written. */
 export class Lately {
-  readonly #world: World;
+  readonly #world: Watched;
   readonly vms = new Map<string, KnownVm>();
   /** By the UIDs of pools and sets. */
   readonly #missing = new Map<string, History>();
 
-  constructor(world: World) {
+  constructor(world: Watched) {
     this.#world = world;
     for (const vm of world.vms) this.#look(vm.metadata);
     for (const keeper of this.keepers) this.#lookAtKeeper(keeper.metadata.uid);

@@ -206,6 +206,65 @@ test('a VM that is down counts on workers that have not heard of it, once its cl
     16,
   ));
 
+test('a worker whose watches are late counts what another has seen go down', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2', 'db-3'], { bootMs: 60_000 });
+    createBudget(world, 'a', { maxUnavailable: 2 });
+    await world.wait(1_000);
+    const [one, other] = [claimant(world, 0), claimant(world, 1)];
+    other.worker.process.deafUntil = world.time.now + 9_000;
+    expect(isGranted(await one.claim('db-1'))).toBe(true);
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(3_000);
+    expect(isGranted(await one.claim('db-2'))).toBe(true);
+    expect(claimsOf(world, 'a')).toEqual(['db-2']);
+    expect(other.worker.cache.vmis.get(`${NAMESPACE}/db-1`)?.ready).toBe(true);
+    expect(isGranted(await other.claim('db-3'))).toBe(false);
+  }));
+
+test('a claim that was used at the last moment does not lapse, though a worker has not heard of that', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2'], { bootMs: 60_000 });
+    createBudget(world, 'a');
+    await world.wait(1_000);
+    const [one, other] = [claimant(world, 0), claimant(world, 1)];
+    expect(isGranted(await one.claim('db-1'))).toBe(true);
+    await world.wait(58_000);
+    other.worker.process.deafUntil = world.time.now + 9_000;
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(4_000);
+    expect(isGranted(await other.claim('db-2'))).toBe(false);
+    expect(claimsOf(world, 'a')).toEqual(['db-1']);
+  }));
+
+test('a worker that has lost the API server claims nothing before its caches follow again', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    createBudget(world, 'a');
+    await world.wait(1_000);
+    const { claim, worker } = claimant(world);
+    world.cutOff(worker, true);
+    await world.wait(60_000);
+    world.cutOff(worker, false);
+    await expect(claim('db-1')).rejects.toThrow('this worker cannot reach the API server');
+    await world.wait(30_000);
+    expect(isGranted(await claim('db-1'))).toBe(true);
+  }));
+
+test('without budgets, a claim of a VM in a pool writes the status of that alone, and one of another VM takes no call', () =>
+  play(async (world) => {
+    await world.people.createPool('web', aSpec({ replicas: 1 }));
+    await createVms(world, ['db-1']);
+    const { claim, worker } = claimant(world);
+    const calls: string[] = [];
+    world.onlookers.push({
+      onCall: ({ process, verb, resource, subresource }) =>
+        void (process === worker.process && calls.push(`${verb} ${resource?.plural}/${subresource}`)),
+    });
+    expect([isGranted(await claim('db-1')), calls]).toEqual([true, []]);
+    expect([isGranted(await claim('web-1')), calls]).toEqual([true, ['patch virtualmachinepools/status']]);
+  }));
+
 test('a claim is too old as soon as its first place is, however long the others took', () =>
   play(async (world) => {
     await createVms(world, ['db-1']);

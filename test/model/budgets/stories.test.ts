@@ -16,6 +16,7 @@ import { aSpec, aTemplate, fromAnotherSource } from '../pools.ts';
 import { targetIn } from '../powers/story.ts';
 import { APP, ZONE } from '../random/budgets.ts';
 import { addNode, play as playWith } from '../stories/story.ts';
+import { Journal } from '../world/journal.ts';
 import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 import { budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf, zoneNodes } from './budgets.ts';
@@ -88,11 +89,11 @@ const play = (...[live, options, seeds]: Parameters<typeof playWith>): Promise<v
   playWith(live, { budgets: true, ...options }, seeds);
 
 /** Plays that all is disrupted under these budgets, and that it all comes to its end. */
-async function disrupted(world: World, guarantees: AnyVmGuarantees): Promise<void> {
+async function disrupted(world: World, guarantees: AnyVmGuarantees | null): Promise<void> {
   await world.wait(30_000);
   const isDone = await disruptAll(world);
   if (!(await world.until(isDone, 40 * MINUTE))) world.break('the disruptions do not come to their end');
-  expect(guarantees.checked).toBeGreaterThanOrEqual(10);
+  if (guarantees !== null) expect(guarantees.checked).toBeGreaterThanOrEqual(10);
 }
 
 test('rollouts of two pools and a restart of other VMs together keep to one budget', () =>
@@ -220,6 +221,62 @@ test('a stop waits for minAvailable, and one VM after the other empties maxUnava
     expect(PETS.filter((name) => isReady(world.vmi(name)))).toEqual([]);
     expect(guarantees.checked).toBeGreaterThan(0);
   }));
+
+test('what waits for a full budget writes no VM', () =>
+  play(async (world) => {
+    await application(world);
+    addNode(world);
+    createBudget(world, 'none', { maxUnavailable: 0 });
+    await world.wait(30_000);
+    const written: string[] = [];
+    world.onlookers.push({
+      onCall: (call) => {
+        const { verb, resource, subresource, key } = call;
+        const isRead = ['get', 'list'].includes(verb) || (verb === 'request' && !key.name?.includes('/subresources'));
+        const isOfVm = resource === null || /^VirtualMachine(Instance|InstanceMigration)?$/.test(resource.kind);
+        if (isByWorker(call) && !isRead && isOfVm)
+          written.push(`${verb} ${resource?.plural} ${key.name}/${subresource}`);
+      },
+    });
+    await disruptAll(world);
+    for (const action of ['Stop', 'Migrate'] as const) act(world, action, PETS);
+    await world.wait(3 * MINUTE);
+    expect(written).toEqual([]);
+    expect(budgetOf(world, 'none')?.status?.waiting?.length).toBeGreaterThanOrEqual(4);
+  }));
+
+test('an act that the API server refuses gives its place back at once', () =>
+  play(async (world) => {
+    watchBudgets(world);
+    await createVms(world, PETS);
+    createBudget(world, 'one', { maxUnavailable: 1 });
+    await world.wait(30_000);
+    world.refuse = ({ resource, verb }) =>
+      verb === 'request' || resource === VirtualMachineInstances ? new KubeError(403, 'Forbidden', 'a policy') : null;
+    const since = world.time.now;
+    const restart = act(world, 'Restart', PETS);
+    await world.until(() => !world.temporal.runs.get(restart)!.isOpen, 5 * MINUTE);
+    expect(world.time.now - since).toBeLessThan(20_000);
+    expect(claimsOf(world, 'one')).toEqual([]);
+  }));
+
+test('a budget of another namespace changes no plan and no write', async () => {
+  const journals: string[][] = [];
+  for (const maxUnavailable of [0, '100%'])
+    await play(
+      async (world) => {
+        const journal = new Journal(world);
+        world.onlookers.push(journal);
+        await application(world);
+        createBudget(world, 'bank-of-vms', { selector: {}, maxUnavailable });
+        await disrupted(world, null);
+        journals.push(journal.lines.filter((line) => !line.includes('disruptionbudgets')));
+      },
+      {},
+      1,
+    );
+  expect(journals[0]).toEqual(journals[1]);
+});
 
 test('a drain and a rollout keep to one budget, and migrations to their own limit', () =>
   play(
@@ -413,6 +470,20 @@ test('a VM that failed by itself holds all VMs of other zones, also on workers t
     3,
   ));
 
+/** Returns how long what has the first turn has left room unused, at the longest. */
+function watchTurns(world: World, name: string): () => number {
+  let [longest, first, since] = [0, '', 0];
+  world.onlookers.push({
+    onWrite: () => {
+      const { waiting = [], disruptionsAllowed = 0 } = budgetOf(world, name)?.status ?? {};
+      const now = disruptionsAllowed > 0 ? (waiting[0]?.by ?? '') : '';
+      if (first !== '') longest = Math.max(longest, world.time.now - since);
+      if (now !== first) [first, since] = [now, world.time.now];
+    },
+  });
+  return () => longest;
+}
+
 test('a long rollout has no restart of another VM wait for its end', () =>
   play(
     async (world) => {
@@ -427,12 +498,14 @@ test('a long rollout has no restart of another VM wait for its end', () =>
       await world.until(() => claimsOf(world, 'one').length > 0, MINUTE);
       await world.wait(5_000);
       const since = world.time.now;
+      const longest = watchTurns(world, 'one');
       const restart = act(world, 'Restart', PETS);
       const isDone = (): boolean => !world.temporal.runs.get(restart)!.isOpen;
       if (!(await world.until(isDone, 20 * MINUTE))) world.break('the restart does not end');
       expect(world.time.now - since).toBeLessThan(MINUTE);
       expect(isUpdated(world, 'web')).toBe(false);
       if (!(await world.until(() => isUpdated(world, 'web'), 20 * MINUTE))) world.break('the rollout does not end');
+      expect(longest()).toBeLessThan(10_000);
       await world.wait(40_000);
       expect(budgetOf(world, 'one')?.status?.waiting).toEqual([]);
     },

@@ -213,7 +213,8 @@ export class ModelClient {
       if (isDue) return;
       isDue = true;
       // Events arrive in the order in which they were sent.
-      lastAt = Math.max(time.now + time.between(1, 5) + (time.chance() < 0.3 ? time.between(0, lag) : 0), lastAt);
+      const at = time.now + time.between(1, 5) + (time.chance() < 0.3 ? time.between(0, lag) : 0);
+      lastAt = Math.max(at, lastAt, process.deafUntil);
       time.later(lastAt - time.now, process, fetch);
     };
     const bookmark = (): void =>

@@ -10,6 +10,8 @@ export class Process {
   state: 'running' | 'frozen' | 'dead' = 'running';
   /** It can reach Temporal, but not the API server. */
   isCutOff = false;
+  /** Until when no event of its watches arrives. */
+  deafUntil = 0;
   frozenAt = 0;
   /** Number of times that its connections were lost. */
   connections = 0;

@@ -61,6 +61,14 @@ test('a budget selects by the labels in the VM’s own metadata, and not by thos
   expect([selects(budgetOf({}), vm, labelsOf), selects(budgetOf({}), aDb('db-1'), labelsOf)]).toEqual([false, true]);
 });
 
+test('a budget of another namespace selects no VM', () => {
+  const vm = aDb('db-1', { namespace: 'bank' });
+  expect([selects(budgetOf({}), vm, labelsOf), selects(budgetOf({}, { namespace: 'bank' }), vm, labelsOf)]).toEqual([
+    false,
+    true,
+  ]);
+});
+
 test('a budget holds in a namespace whose labels are not known', () => {
   const selective = budgetOf({ namespaceSelector: { matchLabels: { tier: 'a' } } });
   const { namespace: _own, ...metadata } = selective.metadata;

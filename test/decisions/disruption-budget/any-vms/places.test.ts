@@ -257,6 +257,10 @@ describe('with a topology', () => {
     expect(granted([gone, two], [], [on(two, 'node-a')])).toEqual([false]);
     const fixed = aDb('db-1', { ready: false, hasVmi: false, nodeSelector: { zone: 'a' } });
     expect(granted([fixed, two], [], [on(two, 'node-a')])).toEqual([true]);
+    const another = aDb('db-2', { ready: false, hasVmi: false });
+    const topology = { key: 'zone', maxDomains: 2 };
+    expect(granted([gone, another, three], [], [on(three, 'node-a')], { topology })).toEqual([false]);
+    expect(granted([one, two], [claimOf(one, { domain: 'a' })], [on(two, 'node-of-no-one')])).toEqual([false]);
   });
 
   test('nodes without the label are one domain', () => {

@@ -7,6 +7,7 @@ import { formatPath, type Edit } from '../../decisions/changes/edits.ts';
 import { changeNeed } from '../../decisions/changes/need.ts';
 import { asStarted, unkept, withDefaults } from '../../decisions/changes/undo.ts';
 import { wantedOf, type Wanted } from '../../decisions/changes/wanted.ts';
+import type { Labels } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { blockedNeed } from '../../decisions/disruption/need.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
@@ -80,17 +81,17 @@ export class VmChanger {
 
   /**
    * Throws what the API server refuses. `claimed`: has a change written under a claim on the VM's disruption budgets,
-   * since KubeVirt may migrate the VMI for it.
+   * since KubeVirt may migrate the VMI for it; `becomes`: the labels that the VM gets with it.
    */
   async change(
     live: LiveVm,
-    claimed: (write: (claim: Claim) => Promise<Changed>) => Promise<Changed | NotAdmitted>,
+    claimed: (write: (claim: Claim) => Promise<Changed>, becomes: Labels) => Promise<Changed | NotAdmitted>,
   ): Promise<Changed | NotAdmitted> {
     const found = await this.find(live);
     if (found instanceof NotAdmitted || found.is !== 'change') return found;
     const expected = this.#tried.get(found.shape) ?? (await this.tryOut(live, found));
     const write = (claim?: Claim): Promise<Changed> => this.#changeUnder(live, found, expected, claim);
-    return found.migrates ? claimed(write) : write();
+    return found.migrates ? claimed(write, found.after.metadata.labels ?? {}) : write();
   }
 
   async #changeUnder(live: LiveVm, found: VmChange, expected: readonly Edit[], claim?: Claim): Promise<Changed> {

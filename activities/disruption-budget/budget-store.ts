@@ -77,7 +77,8 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     return claims.map((claim) => {
       const counts = tally.of(`${claim.namespace}/${claim.vm}`);
       if (budget.spec.topology !== undefined && isStillDown(claim, counts, tally)) return { claim, state: 'lasting' };
-      return { claim, state: (counts === undefined ? null : stateOfPlace(claim, seen)) ?? 'down' };
+      // One that the budget does not select may come under it at any moment, by what the claim is for.
+      return { claim, state: stateOfPlace(claim, seen) ?? 'down' };
     });
   }
 

@@ -28,9 +28,9 @@ export class BudgetTallies {
     cache.subscribe((change) => this.#take(change));
   }
 
-  /** Returns the budgets that select the VM, in the order in which they are claimed. */
-  of(vm: Pick<VmView, 'namespace' | 'ownLabels'>): readonly StoredBudget[] {
-    return this.#index.of(vm);
+  /** Returns the budgets that select the VM, in the order in which they are claimed: see `BudgetIndex`. */
+  of(...of: Parameters<BudgetIndex['of']>): readonly StoredBudget[] {
+    return this.#index.of(...of);
   }
 
   /** How many budgets there are. */

@@ -1,4 +1,5 @@
 import { activityInfo } from '@temporalio/activity';
+import type { Labels } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import type { Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
@@ -16,6 +17,8 @@ interface ClaimTarget<Key extends PoolKey | null = PoolKey | null> extends Purpo
   vmi: VmiView | undefined;
   /** Which migration by drover is to be created, if the VMI is not to end. */
   migration?: number | undefined;
+  /** The labels that the VM gets with the act. */
+  becomes?: Labels | undefined;
   /** The VM's pool, if its budget is asked as well; null if the VM is in none, or the act asks no pool. */
   pool: Key;
 }
@@ -26,6 +29,8 @@ export interface Claim {
   lastCheck: LastCheck;
   /** Throws a conflict if a VM with these labels is under a budget that the claim is not for. */
   recheck: (vm: Pick<VmView, 'namespace' | 'ownLabels'>) => void;
+  /** Whether a VM with these labels is under no other budget than the claim is for. */
+  covers: (vm: Pick<VmView, 'namespace' | 'ownLabels'>) => boolean;
 }
 
 /** The same, with the pool as it was when the claim was made. */
@@ -33,7 +38,7 @@ interface PoolClaim extends Claim {
   pool: StoredPool;
 }
 
-const NEEDLESS: Claim = { lastCheck: () => {}, recheck: () => {} };
+const NEEDLESS: Claim = { lastCheck: () => {}, recheck: () => {}, covers: () => true };
 
 /** The right to disrupt a VM that serves nobody, without a place in any budget; null if it may serve. */
 export const claimlessFor = (vm: VmView, vmi: VmiView | undefined): Claim | null => (isFree(vm, vmi) ? NEEDLESS : null);
@@ -95,6 +100,7 @@ async function actWithClaim<T>(
 }
 
 const claimOf = ({ isFresh, covers }: DisruptionClaim): Claim => ({
+  covers,
   lastCheck: () => {
     // Others may have the budget already.
     if (!isFresh()) throw new ActRefused('Conflict', 'the API server takes too long to note who disrupts it');

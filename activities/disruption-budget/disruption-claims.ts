@@ -3,12 +3,7 @@ import type { BudgetClaim } from '../../api/budgets/budget.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { asks } from '../../decisions/disruption-budget/any-vms/allowed.ts';
 import { isFree } from '../../decisions/disruption-budget/any-vms/counts.ts';
-import {
-  BY_KUBEVIRT,
-  Places,
-  type PlaceRequest,
-  type Purpose,
-} from '../../decisions/disruption-budget/any-vms/places.ts';
+import { BY_KUBEVIRT, Places, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
 import { ACT_WITHIN_MS } from '../../decisions/disruption-budget/claims.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import type { Refusal } from '../../decisions/disruption/held.ts';
@@ -188,10 +183,10 @@ export class DisruptionClaims {
 
   #askedBy(
     vm: Pick<VmView, 'namespace' | 'ownLabels'>,
-    { reason, maybeFor = reason }: Purpose,
+    { reason, maybeFor = reason, becomes }: PlaceRequest,
   ): readonly StoredBudget[] {
     const now = Date.now();
-    return this.#tallies.of(vm).filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
+    return this.#tallies.of(vm, becomes).filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
   }
 
   /** Waits until the next claims begin. */

@@ -75,9 +75,12 @@ export class HeldVms {
     return { reason: vmi?.nodeDrained === true || vmi?.podNodeCordoned === true ? 'Drain' : own, ...past };
   }
 
-  /** Notes who was refused: a budget, or `otherwise`. */
-  refusedBy(refused: NotAdmitted, otherwise: string): NotAdmitted {
-    this.#refusals.add(refused.budget?.uid ?? otherwise, refused.whyNot, refused.budget?.opensAt);
+  /** Notes what has refused: a budget, or else the VM, or its owner. */
+  refusedBy(refused: NotAdmitted, key: string, owner = key): NotAdmitted {
+    const { budget, whyNot } = refused;
+    this.#refusals.add(budget?.uid ?? owner, whyNot, budget?.opensAt);
+    // Which budgets hold up a change is known once its VM is read, which would be at once.
+    if (this.#in.action === 'Patch') this.#refusals.add(key, whyNot, budget?.opensAt);
     return refused;
   }
 

@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { POWER_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import type { Labels } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { BY_KUBEVIRT, type Purpose } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { VirtualMachine } from '../../decisions/from-object/vm.ts';
@@ -161,7 +162,7 @@ export class VmPower {
     const { stored, vm, vmi } = live!;
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     const done = await this.#act(action, live!, begun);
-    if (done instanceof NotAdmitted) return this.held.refusedBy(done, vm.owner?.uid ?? key);
+    if (done instanceof NotAdmitted) return this.held.refusedBy(done, key, vm.owner?.uid);
     this.#hasDone(done);
     await this.#recordEvent(action, vm);
     return null;
@@ -174,7 +175,7 @@ export class VmPower {
       return this.#restartFor(item, live.vm, begun);
     const message = this.#whyNot('Patch', item.target, live);
     if (message !== null) return this.held.refused(key, message);
-    const changed = await this.#changer!.change(live!, (write) => this.#claimed(live!, write));
+    const changed = await this.#changer!.change(live!, (...of) => this.#claimed(live!, ...of));
     if (changed instanceof NotAdmitted) return this.held.refusedBy(changed, key);
     if (changed.is === 'nothing') return { vm: key, end: 'Gone', message: 'it has it already' };
     if (changed.is === 'skipped') return { vm: key, end: 'Left', message: changed.message };
@@ -185,8 +186,12 @@ export class VmPower {
   }
 
   /** Writes a change that KubeVirt applies to the VMI while that runs: mostly by a migration. No pool counts these. */
-  #claimed({ vm, vmi }: LiveVm, write: (claim: Claim) => Promise<Changed>): Promise<Changed | NotAdmitted> {
-    const target = { vm, vmi, ...this.held.purposeOf(vmi), migration: BY_KUBEVIRT, pool: null };
+  #claimed(
+    { vm, vmi }: LiveVm,
+    write: (claim: Claim) => Promise<Changed>,
+    becomes: Labels,
+  ): Promise<Changed | NotAdmitted> {
+    const target = { vm, vmi, becomes, ...this.held.purposeOf(vmi), migration: BY_KUBEVIRT, pool: null };
     return doWithClaim(this.#in.claims, target, write);
   }
 

@@ -1,4 +1,5 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
+import type { Labels } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { BY_KUBEVIRT } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { Refusal } from '../../decisions/disruption/held.ts';
 import type { BatchVm } from '../../decisions/owners/batch.ts';
@@ -22,12 +23,17 @@ export const mayMigrate = ({ vm, view, own }: Look, { merged }: Made): boolean =
   own === undefined ||
   liveProgress(view, own).state !== 'done';
 
-/** Returns what the budgets that select VMs of a batch say now, by what this worker knows. */
+/**
+ * Returns what the budgets that select VMs of a batch say now, by what this worker knows. `becomes`: the labels that
+ * VMs get, by name.
+ */
 export function updateLook(
   claims: DisruptionClaims,
   known: (budget: string) => string | null,
+  becomes: ReadonlyMap<string, Labels>,
 ): (item: BatchVm, vm: VmView, vmi: VmiView | undefined) => Refusal | null {
   const look = claims.look();
   const by = claimant();
-  return (item, vm, vmi) => look.whyNot({ vm, vmi, by, reason: 'Rollout', ...migrationBy(item) }, known);
+  return (item, vm, vmi) =>
+    look.whyNot({ vm, vmi, by, reason: 'Rollout', becomes: becomes.get(item.name), ...migrationBy(item) }, known);
 }

@@ -126,7 +126,7 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   /** Whether budgets that select the VM have no room for it. */
   #heldBy(vmiOf: VmiOf, now: number): (item: BatchVm) => boolean {
     const known = (uid: string): string | null => this.#refusals.whyNot(uid, now);
-    const whyNot = updateLook(this.#in.claims, known);
+    const whyNot = updateLook(this.#in.claims, known, this.#in.updater.becomes);
     return (item) => {
       const vm = this.#vmOf(item.name);
       const refusal = vm === undefined ? null : whyNot(item, vm, vmiOf(vm));

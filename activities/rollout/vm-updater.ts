@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
 import { withDefaults } from '../../api/rules/pool-defaults.ts';
+import type { Labels } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { liveVmi } from '../../decisions/health/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -71,6 +72,8 @@ export class VmUpdater {
   readonly #migrations: Migrations;
   /** Names of VMs that have, or are about to get, the revision by this. */
   readonly #writing = new Set<string>();
+  /** The labels that VMs get, if these bring them under other budgets, by name. */
+  readonly becomes = new Map<string, Labels>();
   #minVersions: ResourceVersions = {};
 
   constructor(options: VmUpdaterOptions) {
@@ -135,7 +138,8 @@ export class VmUpdater {
   async #executeOnce(item: BatchVm, wait: WaitWithoutPlace, tries: number): Promise<Outcome | NotAdmitted> {
     const { key, claims } = this.#in;
     const glance = tries === 0 ? this.#targets.cached(item) : undefined;
-    const asked = { reason: 'Rollout', pool: key, ...migrationBy(item) } as const;
+    const becomes = this.becomes.get(item.name);
+    const asked = { reason: 'Rollout', pool: key, becomes, ...migrationBy(item) } as const;
     if (glance !== undefined && this.#disrupts(item, glance))
       return actInPool(claims, { vm: glance.view, vmi: glance.vmi, ...asked }, async (claim) => {
         const look = await this.#targets.ofPool(item, claim.pool);
@@ -189,6 +193,11 @@ export class VmUpdater {
     if (ofItsOwn !== null) return notDone(ofItsOwn);
     await this.#in.kept;
     if ((item.act === 'replace' || todo.restarts !== null) && claim === null) return notDone('again');
+    const { labels: ownLabels = {} } = (item.act === 'replace' ? made.target : made.merged).metadata;
+    if (claim?.covers({ namespace: look.view.namespace, ownLabels }) === false) {
+      this.becomes.set(item.name, ownLabels);
+      return notDone('again');
+    }
     if (item.act === 'replace') return deleteReplaced(this.#in, look, claim!);
     if (todo.writes) this.#writing.add(item.name);
     const now = todo.writes ? await this.#write(look, made, claim) : look.view;

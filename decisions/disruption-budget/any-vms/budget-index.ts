@@ -3,7 +3,7 @@ import { matchesLabels } from '../../../api/rules/label-selector.ts';
 import type { VmView } from '../../views/vm.ts';
 import type { StoredBudget } from '../stored-budget.ts';
 
-type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string>>;
 
 /** What budgets select by. */
 type Selected = Pick<VmView, 'namespace' | 'ownLabels'>;
@@ -76,15 +76,20 @@ export class BudgetIndex {
     }
   }
 
-  /** Returns the budgets of a VM, in the order in which all claim them: cluster-wide ones first, then by name. */
-  of(vm: Selected): readonly StoredBudget[] {
+  /**
+   * Returns the budgets of a VM, in the order in which all claim them: cluster-wide ones first, then by name.
+   * `becomes`: the labels that it is about to get, if it counts as if it had either.
+   */
+  of(vm: Selected, becomes?: Labels): readonly StoredBudget[] {
     if (this.#budgets.size === 0) return NONE;
+    const either = becomes === undefined ? [vm] : [vm, { namespace: vm.namespace, ownLabels: becomes }];
     const found = new Set<string>();
     for (const scope of ['', vm.namespace])
-      for (const term of termsIn(vm.ownLabels))
-        for (const uid of this.#byTerm.get(keyOf(scope, term)) ?? NONE) found.add(uid);
+      for (const { ownLabels } of either)
+        for (const term of termsIn(ownLabels))
+          for (const uid of this.#byTerm.get(keyOf(scope, term)) ?? NONE) found.add(uid);
     const budgets = [...found].map((uid) => this.#budgets.get(uid)!);
-    return budgets.filter((budget) => selects(budget, vm, this.#labelsOf)).sort(inOrder);
+    return budgets.filter((budget) => either.some((one) => selects(budget, one, this.#labelsOf))).sort(inOrder);
   }
 }
 

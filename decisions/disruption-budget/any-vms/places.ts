@@ -18,6 +18,7 @@ import {
   whyOwed,
   type Hours,
 } from './allowed.ts';
+import type { Labels } from './budget-index.ts';
 import { add, countsOf, isFree, NOT_COUNTED, type Counts } from './counts.ts';
 import type { DownDomains } from './domains.ts';
 import type { BudgetTally } from './tally.ts';
@@ -36,6 +37,8 @@ export interface Purpose {
 export interface PlaceRequest extends ClaimRequest, Purpose {
   /** Which migration of the VMI by drover it is; `BY_KUBEVIRT` if KubeVirt is to change the VMI while it runs. */
   migration?: number | undefined;
+  /** The labels that the VM gets with the act: budgets that select it by these are asked as well. */
+  becomes?: Labels | undefined;
 }
 
 /** Instead of the number of a migration by drover: KubeVirt migrates the VMI by itself, to apply what was changed. */
@@ -130,7 +133,10 @@ class Room {
   }
 }
 
-type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf'>;
+type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf' | 'knows'>;
+
+/** A VM that the budget does not select yet, or no longer, counts as one that is selected and down. */
+const JOINING: Counts = { expected: 1, available: 0, migrating: 0 };
 
 /** What a budget answers to requests at one time, by how its VMs count and the claims on it. */
 export class Places {
@@ -152,7 +158,14 @@ export class Places {
     this.#now = now;
     this.#room = new Room(budget, tally);
     this.claims = new Map(active.map((claim) => [keyOf(claim), claim]));
-    for (const [key, { migration }] of this.claims) this.#room.take(key, migration);
+    for (const [key, { migration }] of this.claims) {
+      if (this.#isJoining(key)) this.#room.set(key, JOINING);
+      this.#room.take(key, migration);
+    }
+  }
+
+  #isJoining(key: string): boolean {
+    return this.#tally.of(key) === undefined && this.#tally.knows(key);
   }
 
   /** How all VMs count, claimed ones included. */
@@ -163,7 +176,8 @@ export class Places {
   /** Counts the VM as the caller has seen it. */
   see({ vm, vmi }: PlaceRequest): void {
     const key = namespacedName(vm);
-    this.#room.set(key, countsOf(vm, vmi, countsMigrations(this.#budget.spec)));
+    const isJoining = this.#isJoining(key);
+    this.#room.set(key, isJoining ? JOINING : countsOf(vm, vmi, countsMigrations(this.#budget.spec)));
     const claim = this.claims.get(key);
     if (claim !== undefined) this.#room.take(key, claim.migration);
   }

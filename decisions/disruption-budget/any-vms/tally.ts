@@ -79,6 +79,11 @@ export class BudgetTally {
     return this.#counts.get(key);
   }
 
+  /** Whether there is this VM, selected or not. */
+  knows(key: string): boolean {
+    return this.#fleet.vmOf(key) !== undefined;
+  }
+
   /** How many VMs are missing. */
   get missing(): number {
     this.#catchUp();
@@ -108,7 +113,7 @@ export class BudgetTally {
 
   /** The domains of all VMs that are down, and of claimed ones. */
   domains(claims: readonly BudgetClaim[]): DownDomains {
-    const absent = claims.filter((claim) => this.of(`${claim.namespace}/${claim.vm}`) === undefined).length;
+    const absent = claims.filter((claim) => !this.knows(`${claim.namespace}/${claim.vm}`)).length;
     const down = this.budget.spec.topology === undefined ? [] : this.down;
     const domains = new DownDomains(this.budget.spec, down, Math.max(this.missing - absent, 0));
     for (const { namespace, vm, domain = null } of claims) domains.add(`${namespace}/${vm}`, domain);

@@ -22,7 +22,7 @@ export const CHANGE: Change = {
   record: { id: 'uid-of-op', operation: 'patch-1', by: 'ada' },
 };
 
-const NO_BUDGETS: Claim = { lastCheck: () => {}, recheck: () => {} };
+const NO_BUDGETS: Claim = { lastCheck: () => {}, recheck: () => {}, covers: () => true };
 
 /** An API server with VMs, and what a policy makes of each write of one. */
 export class Shop {

@@ -2,6 +2,7 @@ import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DisruptionClaims, type DisruptionRequest } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
+import { BY_KUBEVIRT } from '../../../decisions/disruption-budget/any-vms/places.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { APP } from '../random/budgets.ts';
 import { play as playWith } from '../stories/story.ts';
@@ -75,6 +76,30 @@ test('what may be for either of two reasons asks the budgets that hold for one o
     expect(isGranted(await claimant(world).claim('db-1', { maybeFor: 'Drain' }))).toBe(true);
     expect(['drain', 'restart', 'stop'].map((name) => claimsOf(world, name))).toEqual([['db-1'], ['db-1'], []]);
   }));
+
+test('a VM that gets other labels with an act takes a place in the budgets that select it by either', () =>
+  play(
+    async (world) => {
+      await createVms(world, ['db-1', 'db-2']);
+      const gold = { tier: 'gold' };
+      labelVm(world, 'db-2', gold);
+      createBudget(world, 'a');
+      createBudget(world, 'gold', { selector: { matchLabels: gold }, maxUnavailable: 1 });
+      await world.wait(2_000);
+      const [one, other] = [claimant(world, 0), claimant(world, 1)];
+      expect(isGranted(await one.claim('db-1', { migration: BY_KUBEVIRT, becomes: gold }))).toBe(true);
+      expect([claimsOf(world, 'a'), claimsOf(world, 'gold')]).toEqual([['db-1'], ['db-1']]);
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      labelVm(world, 'db-1', gold);
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      await world.wait(5_000);
+      expect(isGranted(await other.claim('db-2'))).toBe(false);
+      await world.wait(60_000);
+      expect(isGranted(await other.claim('db-2'))).toBe(true);
+    },
+    { lag: 500 },
+    4,
+  ));
 
 test('a claim without room in one budget gives back the places that it has in others', () =>
   play(

@@ -1,6 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
+import type { VmTemplate } from '../../../api/pool/pool.ts';
 import {
   Nodes,
   VirtualMachineInstanceMigrations,
@@ -71,6 +72,23 @@ const act = (
     spec,
     labels,
   );
+
+/** Has the VMs that are in no pool be changed by this merge patch. */
+const patchPets = (world: World, patch: object): string =>
+  operate(
+    world,
+    {
+      action: 'Patch',
+      chosen: { [NAMESPACE]: Object.fromEntries(PETS.map((name) => [name, world.vm(name)!.metadata.uid])) },
+      atOnce: 3,
+      maxFailures: 3,
+      deadlineMs: 10 * MINUTE,
+      requestedBy: 'ann',
+      reason: null,
+    },
+    { patch: { merge: JSON.stringify(patch) } },
+  );
+const withSockets = (sockets: number) => ({ spec: { template: { spec: { domain: { cpu: { sockets } } } } } });
 
 const isUpdated = (world: World, name: string): boolean => {
   const { status, spec } = world.pool(name)!;
@@ -530,10 +548,7 @@ test('changes that KubeVirt applies by migrations, of VMs that run, migrate no m
           if (before === undefined) made++;
         },
       });
-      const merge = JSON.stringify({ spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
-      const chosen = { [NAMESPACE]: Object.fromEntries(PETS.map((name) => [name, world.vm(name)!.metadata.uid])) };
-      const how = { atOnce: 3, maxFailures: 3, deadlineMs: 10 * MINUTE, requestedBy: 'ann', reason: null };
-      const change = operate(world, { action: 'Patch', chosen, ...how }, { patch: { merge } });
+      const change = patchPets(world, withSockets(2));
       await world.until(() => !world.temporal.runs.get(change)!.isOpen, 20 * MINUTE);
       await world.wait(MINUTE);
       expect([made, most]).toEqual([3, 1]);
@@ -555,10 +570,7 @@ test('changes that KubeVirt makes without a migration hold no place once they ar
       createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
       await world.wait(30_000);
       const nodeSelector = { 'kubernetes.io/os': 'linux' };
-      const merge = JSON.stringify({ spec: { template: { spec: { nodeSelector } } } });
-      const chosen = { [NAMESPACE]: Object.fromEntries(PETS.map((name) => [name, world.vm(name)!.metadata.uid])) };
-      const how = { atOnce: 3, maxFailures: 3, deadlineMs: 10 * MINUTE, requestedBy: 'ann', reason: null };
-      const change = operate(world, { action: 'Patch', chosen, ...how }, { patch: { merge } });
+      const change = patchPets(world, { spec: { template: { spec: { nodeSelector } } } });
       const moved = template(1);
       Object.assign(moved.spec.template.spec as object, { nodeSelector });
       await world.people.changePool('web', { template: moved });
@@ -568,4 +580,73 @@ test('changes that KubeVirt makes without a migration hold no place once they ar
     },
     {},
     3,
+  ));
+
+const GOLD = { tier: 'gold' };
+
+/** Begins to change all VMs so that they get the label `GOLD`; `made`: of VMs in a pool. */
+const toGold: [string, made: ((isGold: boolean) => VmTemplate) | null][] = [
+  ['a change that KubeVirt migrates for', null],
+  ['an update of a pool that KubeVirt migrates for', (isGold) => aTemplate({ sockets: isGold ? 2 : 1, memory: '1Gi' })],
+  ['an update of a pool that restarts VMs', (isGold) => aTemplate({ version: isGold ? 2 : 1 })],
+  ['a replacement', (isGold) => (isGold ? fromAnotherSource : aTemplate)({ disk: 'root' })],
+];
+
+test.each(toGold)('what brings VMs under a budget disrupts no more of them than that allows: %s', (_what, made) =>
+  play(
+    async (world) => {
+      const names = made === null ? PETS : ['web-1', 'web-2', 'web-3'];
+      const templateOf = (isGold: boolean): VmTemplate => ({
+        ...made!(isGold),
+        metadata: { labels: isGold ? GOLD : {} },
+      });
+      if (made === null) await createVms(world, PETS, { sockets: 1, memory: '1Gi' });
+      else {
+        const updateStrategy = { proactive: { disruption: 'Replace' as const } };
+        const spec = { replicas: 3, maxUnavailable: 3, updateStrategy, template: templateOf(false) };
+        await world.people.createPool('web', aSpec(spec));
+      }
+      const areReady = (): boolean => names.every((name) => isReady(world.vmi(name)));
+      if (!(await world.until(areReady, 2 * MINUTE))) world.break('the VMs do not come up');
+      addNode(world);
+      createBudget(world, 'gold', { selector: { matchLabels: GOLD }, maxUnavailable: 1 });
+      await world.wait(30_000);
+      let most = 0;
+      const count = (): void => {
+        const moving = world.server.all<Migration>(VirtualMachineInstanceMigrations).filter((one) => !isOver(one));
+        const down = names.filter((name) => !isReady(world.vmi(name)));
+        most = Math.max(most, new Set([...down, ...moving.map(({ spec }) => spec.vmiName)]).size);
+      };
+      world.onlookers.push({ onWrite: count });
+      if (made === null) patchPets(world, { metadata: { labels: GOLD }, ...withSockets(2) });
+      else await world.people.changePool('web', { template: templateOf(true) });
+      const areGold = (): boolean =>
+        areReady() && names.every((name) => world.vm(name)?.metadata.labels?.['tier'] === 'gold');
+      if (!(await world.until(areGold, 20 * MINUTE))) world.break('the VMs are not changed');
+      await world.wait(MINUTE);
+      expect(most).toBe(1);
+    },
+    {},
+    3,
+  ),
+);
+
+test('a change that waits for a budget looks at each of its VMs once a second', () =>
+  play(
+    async (world) => {
+      await createVms(world, PETS, { sockets: 1, memory: '1Gi' });
+      createBudget(world, 'a', { maxUnavailable: 0 });
+      await world.wait(30_000);
+      patchPets(world, withSockets(2));
+      await world.wait(10_000);
+      let reads = 0;
+      world.onlookers.push({
+        onCall: ({ verb, resource }) => void (verb === 'get' && resource === VirtualMachines && reads++),
+      });
+      await world.wait(20_000);
+      expect(reads).toBeGreaterThan(PETS.length);
+      expect(reads).toBeLessThanOrEqual(21 * PETS.length);
+    },
+    {},
+    1,
   ));

@@ -61,6 +61,17 @@ test('a VM that is claimed counts as down, and claims of others are not taken ov
   expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(one, { by: 'power/other' })])).toEqual([null]);
 });
 
+test('a VM that comes under the budget with the act, or has just left it, counts as one more that is down', () => {
+  const other = aDb('other', { ownLabels: {} });
+  const vms = [one, two, three, other];
+  const fuller = full.replace('2 of 3', '3 of 4');
+  expect(messages({ maxUnavailable: 1 }, [claimOf(other)], [ask(one)], vms)).toEqual([fuller]);
+  expect(messages({ maxUnavailable: 1 }, [], [ask(other), ask(one)], vms)).toEqual([null, fuller]);
+  expect(messages({ maxUnavailable: 0 }, [], [ask(other)], vms)[0]).toContain('3 of 4');
+  // It stands in for none of those that must stay.
+  expect(messages({ minAvailable: 3 }, [], [ask(other), ask(one)], vms)[1]).toContain('3 of 4');
+});
+
 test('a place is no permission once other VMs have failed', () => {
   const failed = aDb('db-2', { ready: false });
   const own = ask(one, { by: 'power/other' });

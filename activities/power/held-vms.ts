@@ -71,7 +71,7 @@ export class HeldVms {
     const own = action === 'Patch' || action === 'Start' ? 'Change' : action;
     const past = pastBudgets ? { pastBudgets } : {};
     if (disruptsFor !== 'Drain') return { reason: disruptsFor ?? own, ...past };
-    if (cache.nodes.missing !== null) return { reason: own, maybeFor: 'Drain', ...past };
+    if (!cache.nodes.synced || cache.nodes.missing !== null) return { reason: own, maybeFor: 'Drain', ...past };
     return { reason: vmi?.nodeDrained === true || vmi?.podNodeCordoned === true ? 'Drain' : own, ...past };
   }
 

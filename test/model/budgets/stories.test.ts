@@ -1,6 +1,6 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, DRAIN_LABEL } from '../../../api/labels-and-annotations.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import {
   Nodes,
@@ -276,6 +276,31 @@ test('an act that the API server refuses gives its place back at once', () =>
     await world.until(() => !world.temporal.runs.get(restart)!.isOpen, 5 * MINUTE);
     expect(world.time.now - since).toBeLessThan(20_000);
     expect(claimsOf(world, 'one')).toEqual([]);
+  }));
+
+test('a VM that opts out of its update once it is claimed gives its place back', () =>
+  play(async (world) => {
+    await application(world);
+    createBudget(world, 'one', { maxUnavailable: 1 });
+    await world.wait(30_000);
+    let claimed: string | undefined;
+    world.onlookers.push({
+      onWrite: () => {
+        [claimed] = claimed === undefined ? claimsOf(world, 'one') : [claimed];
+        if (claimed === undefined) return;
+        const annotations = { [DO_NOT_DISRUPT_ANNOTATION]: 'yes' };
+        world.server.write(VirtualMachines, { namespace: NAMESPACE, name: claimed }, (vm) => ({
+          ...vm,
+          metadata: { ...vm.metadata, annotations: { ...vm.metadata.annotations, ...annotations } },
+        }));
+      },
+    });
+    const uids = new Map(world.vms.map(({ metadata: { name } }) => [name, world.vmi(name)?.metadata.uid]));
+    await world.people.changePool('web', { template: template(2) });
+    await world.until(() => claimed !== undefined, MINUTE);
+    await world.wait(5_000);
+    expect(claimsOf(world, 'one')).not.toContain(claimed);
+    expect(world.vmi(claimed!)?.metadata.uid).toBe(uids.get(claimed!));
   }));
 
 test('a budget of another namespace changes no plan and no write', async () => {

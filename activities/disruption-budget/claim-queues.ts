@@ -110,6 +110,16 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
     this.#work(key, queue);
   }
 
+  /** Notes that nothing of it waits for room any more: none is owed to it. */
+  leave(key: BudgetKey, by: string): void {
+    const budget = this.known(key);
+    const listed = budget && this.#store.waitingOf(budget).find((waiter) => waiter.by === turnOf(by));
+    if (listed === undefined) return;
+    const queue = this.#queueOf(key);
+    queue.asking.set(listed.by, { reason: listed.reason, vms: 0 });
+    this.#work(key, queue);
+  }
+
   /** Brings the status up to date: ends claims that are over, and counts anew. */
   async refresh(key: BudgetKey): Promise<void> {
     const queue = this.#queueOf(key);

@@ -158,6 +158,11 @@ export class DisruptionClaims {
     return { whyNot };
   }
 
+  /** Notes that nothing of this workflow waits for a budget any more. */
+  leave(by: string): void {
+    for (const { metadata } of this.#tallies.budgets()) this.#budgets.leave(metadata, by);
+  }
+
   /**
    * Brings statuses of budgets up to date that this worker sees to be outdated: a few at a time, those first that were
    * so the longest ago. For the worker that watches.

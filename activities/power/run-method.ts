@@ -16,7 +16,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ofMembers, type Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
-import { NotAdmitted } from '../disruption-budget/claim.ts';
+import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { disrupt, type WaveOptions } from '../disruption/wave.ts';
 import { isCancelRequested } from '../lib/current-attempt.ts';
@@ -163,6 +163,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     operationVersion: RunChanges['operationVersion'],
   ): Promise<{ changes: RunChanges; plan: Plan; idledMs: number }> {
     const { outcomes: settled, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
+    if (isOver) this.#in.claims.leave(claimant());
     const { plan, digest } = this.#found!;
     const inProgress = begun.map(({ vm, since }) => ({ vm, since }));
     const held = this.#held;
@@ -196,7 +197,8 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     const digest = digestOf([this.reportOf(found), found.skipped, full]);
     const plan = { ...found, full };
     this.#found = { plan, digest };
-    const { request, tell } = this.#in;
+    const { request, tell, claims } = this.#in;
+    if (held !== null || !mayStart) claims.leave(claimant());
     tell(this.progress(plan));
     const newsAt = digest === request.digest ? Infinity : this.beganAt + request.reportMs;
     return {

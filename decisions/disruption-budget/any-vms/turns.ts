@@ -8,7 +8,7 @@ const LAPSED_MS = 30_000;
 /** What asks a budget that has no room. */
 export interface Asking {
   reason: DisruptionReason;
-  /** How many VMs wait. */
+  /** How many VMs wait; 0 if none does any more. */
   vms: number;
 }
 
@@ -47,8 +47,9 @@ export function withWaiters(
   now: number,
 ): BudgetWaiter[] {
   const at = new Date(now).toISOString();
-  const left = stillWaiting(waiting, now).filter(({ by }) => !served.has(by));
+  const left = stillWaiting(waiting, now).filter(({ by }) => !served.has(by) && asking.get(by)?.vms !== 0);
   for (const [by, { reason, vms }] of asking) {
+    if (vms === 0) continue;
     const known = left.find((waiter) => waiter.by === by);
     if (known === undefined) left.push({ by, reason, vms, since: at, seenAt: at });
     else {

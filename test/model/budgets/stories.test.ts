@@ -12,7 +12,7 @@ import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/objects/kubevirt.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { isByWorker, isReady } from '../facts.ts';
-import { operate } from '../play/operate.ts';
+import { operate, steer } from '../play/operate.ts';
 import { aSpec, aTemplate, fromAnotherSource } from '../pools.ts';
 import { targetIn } from '../powers/story.ts';
 import { APP, ZONE } from '../random/budgets.ts';
@@ -555,6 +555,24 @@ test('a long rollout has no restart of another VM wait for its end', () =>
     {},
     4,
   ));
+
+test('an operation that is aborted leaves its turn in a budget to others at once', () =>
+  play(async (world) => {
+    await createVms(world, PETS, { bootMs: 12_000 });
+    createBudget(world, 'one', { maxUnavailable: 1 });
+    await world.wait(5_000);
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'pet-1' });
+    await world.wait(1_000);
+    const restarts: string[] = [];
+    for (const name of ['pet-2', 'pet-3']) {
+      restarts.push(act(world, 'Restart', [name]));
+      await world.wait(3_000);
+    }
+    expect(budgetOf(world, 'one')?.status?.waiting?.map(({ by }) => by)).toEqual(restarts);
+    steer(world, restarts[0]!, 'abort');
+    await world.until(() => isReady(world.vmi('pet-1')), MINUTE);
+    if (!(await world.until(() => !isReady(world.vmi('pet-3')), 5_000))) world.break('pet-3 waits for nobody');
+  }));
 
 test('changes that KubeVirt applies by migrations, of VMs that run, migrate no more VMs at once than a budget allows', () =>
   play(

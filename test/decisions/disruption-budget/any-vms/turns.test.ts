@@ -41,6 +41,12 @@ test('what is served goes to the end when it asks again, and what waits keeps it
   expect(renewed[0]).toEqual({ ...waiter('b', 'Restart', -30, 20), vms: 2 });
 });
 
+test('what says that nothing of it waits any more loses its turn at once', () => {
+  const waiting = [waiter('a', 'Restart', -60), waiter('b', 'Restart', -30)];
+  const left = withWaiters(waiting, new Map([['a', { reason: 'Restart', vms: 0 }]]), new Set(), NOW);
+  expect(left.map(({ by }) => by)).toEqual(['b']);
+});
+
 test('a waiter says so again every 15 s', () => {
   const waiting = [waiter('a', 'Restart', -60, -14)];
   expect([isListed(waiting, 'a', NOW), isListed(waiting, 'a', NOW + 2_000), isListed(waiting, 'b', NOW)]).toEqual([

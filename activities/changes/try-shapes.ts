@@ -13,8 +13,8 @@ import { slowStart } from '../lib/slow-start.ts';
 import { liveVm, type LiveVm } from '../owners/live-vm.ts';
 import { MOST_SHAPES, VmChanger, type Change } from './vm-changer.ts';
 
-/** In a namespace with more chosen VMs than this, all VMs are listed. */
-const READ_ONE_BY_ONE = 20;
+/** A list of so many VMs costs the API server less than the read of one does. */
+const LISTED_AS_ONE = 10;
 
 export interface TryShapesOptions {
   client: KubeClient;
@@ -64,7 +64,11 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
     }
   };
   const namespaces = [...Map.groupBy(options.chosen.keys(), (key) => key.slice(0, key.indexOf('/')))];
-  await slowStart(namespaces, (of) => read(options, of, add), { most: concurrency, atFirst: concurrency });
+  const sizes = new Map<string, number>();
+  for (const { namespace } of cache.vms.values()) sizes.set(namespace, (sizes.get(namespace) ?? 0) + 1);
+  const readIn = ([namespace, keys]: [string, string[]]): Promise<void> =>
+    read(options, { namespace, keys, isListed: (sizes.get(namespace) ?? 0) <= keys.length * LISTED_AS_ONE }, add);
+  await slowStart(namespaces, readIn, { most: concurrency, atFirst: concurrency });
   if (hasBegun) return null;
   const trial = (shape: Shape) => refusalOf(options, changer, shape);
   return { shapes: shapes.size, untried, refused: await forEachConcurrently([...shapes.values()], trial, concurrency) };
@@ -73,7 +77,7 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
 /** Reads the chosen VMs of a namespace, and passes those on that may be changed now. */
 async function read(
   { client, cache, chosen, isMeant }: TryShapesOptions,
-  [namespace, keys]: [string, string[]],
+  { namespace, keys, isListed }: { namespace: string; keys: string[]; isListed: boolean },
   add: (live: LiveVm) => Promise<void>,
 ): Promise<void> {
   const addIfMeant = async (stored: Stored<VirtualMachine> | undefined): Promise<void> => {
@@ -81,7 +85,7 @@ async function read(
     const live = asCached(cache, stored);
     if (isMeant(live)) await add(live);
   };
-  if (keys.length <= READ_ONE_BY_ONE) for (const key of keys) await addIfMeant(await liveVm(client, keyOf(key)));
+  if (!isListed) for (const key of keys) await addIfMeant(await liveVm(client, keyOf(key)));
   else
     for await (const { items } of client.pages<VirtualMachine & Stored>(VirtualMachines, { namespace }))
       for (const stored of items) await addIfMeant(stored);

@@ -2,6 +2,10 @@ import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachines } fr
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { formatRight, hasRight, type Right } from '../../kubernetes/rights.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+
+/** Questions to the API server at once. */
+const CONCURRENCY = 10;
 
 const PATCH_VMS: Right = { verb: 'patch', resource: VirtualMachines };
 const RESTARTS: Right[] = [
@@ -24,14 +28,12 @@ export async function missingRights(
   rights: readonly Right[],
   namespaces: readonly string[] | null,
 ): Promise<string[]> {
-  const missing: string[] = [];
+  const within = namespaces ?? [undefined];
+  const asked = rights.flatMap((right) => within.map((namespace) => ({ right, namespace })));
+  const missingOf = async ({ right, namespace }: (typeof asked)[number]): Promise<string | null> =>
+    (await hasRight(client, right, namespace)) ? null : asText(right, namespace);
   try {
-    for (const right of rights) {
-      for (const namespace of namespaces ?? [undefined]) {
-        if (!(await hasRight(client, right, namespace))) missing.push(asText(right, namespace));
-      }
-    }
-    return missing;
+    return await forEachConcurrently(asked, missingOf, CONCURRENCY);
   } catch (error) {
     if (error instanceof KubeError && error.status === 403)
       return [asText({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];

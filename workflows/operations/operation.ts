@@ -41,7 +41,8 @@ type OperationEnd = (OperationProgress & { acts: Act[] }) | null;
 /**
  * Carries out an operation, of a namespace or cluster-wide, and deletes the object when its time after the end is over.
  * What is to be done is read from the API server: once VMs are chosen, a new run of the workflow is given them, and
- * activities act by nothing that the object does not say. A caller who starts it without an object starts nothing.
+ * activities act by nothing that the object does not say. A transition chooses none, and has no new run, for which
+ * Temporal has a young workflow wait up to a second. A caller who starts it without an object starts nothing.
  * `ended`: what was done, while the object waits to be deleted.
  */
 export const operation = (
@@ -59,8 +60,9 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
   let hasChanged = false;
   onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
-  const journal = journalOf(run, ended);
-  let acting = run === null ? null : runOf(run, journal);
+  let begun = run;
+  const journal = journalOf(begun, ended);
+  let acting = begun === null ? null : runOf(begun, journal);
   const end = (): OperationEnd => (acting === null ? ended : { ...acting.progress, acts: journal.kept });
   onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? ended);
   let isOpen = acting !== null;
@@ -68,7 +70,7 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     hasChanged = false;
     if (acting !== null && isOpen) {
       const halt = await acting.carryOut();
-      if (halt.is === 'long') await continueAsNew<typeof operation>(key, carriedOn(run!, acting, journal));
+      if (halt.is === 'long') await continueAsNew<typeof operation>(key, carriedOn(begun!, acting, journal));
       isOpen = halt.is === 'paused';
       if (halt.is === 'anew') acting = null;
       else await reportOperation(ref, { progress: acting.progress, end: endOf(halt, acting) });
@@ -80,8 +82,14 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key, null, end());
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
-    if (now.is === 'run')
-      await continueAsNew<typeof operation>(key, { ...now, state: null, acts: journal.kept } as CarriedRun);
+    if (now.is === 'run') {
+      begun = { ...now, state: null, acts: journal.kept } as CarriedRun;
+      // Activities read chosen VMs from the input of the run.
+      if (!isTransition(begun)) await continueAsNew<typeof operation>(key, begun);
+      acting = runOf(begun, journal);
+      isOpen = true;
+      continue;
+    }
     if (now.is === 'missing' || (now.is === 'over' && now.deleteAt === null)) return end();
     if (acting === null) setCurrentDetails(`Operation **${name}**: **${now.is}**`);
     await untilNext(now, ref, wait);

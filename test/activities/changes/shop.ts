@@ -29,6 +29,8 @@ export class Shop {
   readonly server = new ApiServer(() => 0);
   /** Each write that was asked for. */
   readonly asked: { name: string; isDryRun: boolean }[] = [];
+  /** How many reads of single objects were asked for. */
+  reads = 0;
   policy: (vm: Stored) => Stored = (vm) => vm;
   /** What the VMIs have. */
   vmi: Partial<VmiView> = {};
@@ -60,12 +62,15 @@ export class Shop {
     const pages = async function* (this: Shop) {
       yield await Promise.resolve({ metadata: { resourceVersion: '1' }, items: this.server.all(VirtualMachines) });
     }.bind(this);
-    const get = (kind: Resource, at: { namespace: string; name: string }) =>
-      Promise.resolve().then(() => this.server.get(kind, at));
+    const get = (kind: Resource, at: { namespace: string; name: string }) => {
+      this.reads++;
+      return Promise.resolve().then(() => this.server.get(kind, at));
+    };
     return { patch, pages, get } as unknown as KubeClient;
   }
 
   readonly cache = {
+    vms: { values: () => this.server.all<Stored<VirtualMachine>>(VirtualMachines).map(vmView) },
     vmView,
     vmiOf: aVmi,
     rolloutStrategy: () => 'LiveUpdate',

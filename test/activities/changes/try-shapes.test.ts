@@ -12,16 +12,22 @@ function trialOf(shop: Shop, how: Partial<TryShapesOptions> = {}) {
   return inActivity(() => tryShapes({ ...options, concurrency: 2, ...how }));
 }
 
-/** Of few VMs, which are read one by one, and of many, which are listed. */
-test.each([5, 50])('one of %i VMs of each shape is tried in a dry run, and none is written', async (count) => {
+/** Most VMs of the namespace, which are listed, and a few of many, which are read one by one. */
+test.each([
+  { others: 45, reads: 0 },
+  { others: 46, reads: 5 },
+])('one VM of each shape of 5 is tried beside $others others, and none is written', async ({ others, reads }) => {
   const shop = new Shop();
+  const count = 5;
   for (let index = 0; index < count; index++) shop.vm(`vm-${index}`, index % 2 === 0 ? { hostname: 'old' } : {});
   shop.policy = (vm) => {
     if (vm.metadata.name !== 'vm-1') return vm;
     throw new KubeError(422, 'Invalid', 'admission webhook "virt-api" denied the request: no');
   };
+  const chosen = new Map(shop.server.all(VirtualMachines).map(({ metadata: { name, uid } }) => [`shop/${name}`, uid]));
+  for (let index = 0; index < others; index++) shop.vm(`other-${index}`);
   const before = shop.server.all(VirtualMachines);
-  expect(await trialOf(shop)).toEqual({
+  expect(await trialOf(shop, { chosen })).toEqual({
     shapes: 2,
     untried: 0,
     refused: [
@@ -37,6 +43,8 @@ test.each([5, 50])('one of %i VMs of each shape is tried in a dry run, and none 
     { name: 'vm-0', isDryRun: true },
     { name: 'vm-1', isDryRun: true },
   ]);
+  // Each VM that is tried is read once more.
+  expect(shop.reads).toBe(reads + 2);
   expect(shop.server.all(VirtualMachines)).toEqual(before);
 });
 

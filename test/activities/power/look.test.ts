@@ -33,6 +33,7 @@ test('an observation stays small, however many VMs there are and however long th
     workflowIdOf: () => 'run',
     reports: new StatusReports({ client, workflowIdOf: () => 'run' }),
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
+    claims: { leave: () => {} },
     stopping: new AbortController().signal,
   };
   const { changePower } = createPowerActivities(options as unknown as PowerActivityOptions);

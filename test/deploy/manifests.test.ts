@@ -57,7 +57,7 @@ test('the setup may write each policy, the docs say how to remove it, and none l
     names,
   );
   const [, removal = ''] = /kubectl delete validatingadmissionpolicy,\S+ \\([^`]*)```/.exec(
-    readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8'),
+    readFileSync(new URL('../../docs/outages.md', import.meta.url), 'utf8'),
   )!;
   expect(removal.match(/\S+[.]drover[.]dev/g)).toEqual(names);
   for (const { object } of policies) {

@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...stack.env });
 const drover = (...args: string[]): Promise<Outcome> => run(args, env());
-/** Deletes a definition as docs/deploy.md says. */
+/** Deletes a definition as docs/outages.md says. */
 async function remove(name: string): Promise<void> {
   const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
   await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });

@@ -293,8 +293,8 @@ const definitions = readdirSync(new URL('../../../deploy/crds/', import.meta.url
 
 const byText = (a: string, b: string): number => a.localeCompare(b);
 
-test('a user who removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
-  const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
+test('a user who removes drover as docs/outages.md says keeps all VMs and disks, with a worker and without', async () => {
+  const page = readFileSync(new URL('../../../docs/outages.md', import.meta.url), 'utf8');
   expect(page).toContain('kubectl delete dpool,vmrs,dvmirs --all --all-namespaces --cascade=orphan\n');
   const named = /for crd in ([^;]+); do/
     .exec(page)![1]!

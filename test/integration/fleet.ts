@@ -20,7 +20,7 @@ import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnReaped } from '../reaped.ts';
-import { recordHistories } from '../replay/recording.ts';
+import { recordHistories, recordObjects } from '../replay/recording.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { kindOf, startTestStack, type Wanted } from '../stacks/stack-pool.ts';
 import { waitFor } from '../wait-for.ts';
@@ -41,6 +41,7 @@ export class TestFleet {
   readonly kube: KubeClient;
   readonly temporal: Temporal;
   readonly #workers = new Map<ChildProcess, Promise<unknown>>();
+  #endRecording: (() => Promise<unknown>) | undefined;
   /** Workers without settings of their own. */
   readonly #usual = new Map<ChildProcess, TestWorker>();
 
@@ -117,6 +118,7 @@ export class TestFleet {
   async begin(workers: number): Promise<void> {
     if (workers === 0) await this.#endAll();
     await this.setUp();
+    this.#endRecording ??= recordObjects(this.kube);
     while (this.#workers.size < workers) await this.startWorker();
   }
 
@@ -159,6 +161,7 @@ export class TestFleet {
   async end(): Promise<void> {
     await this.#endWorkers(this.#workers.keys());
     await recordHistories(this.temporal.client).catch((error: unknown) => console.warn('not recorded', error));
+    await this.#endRecording?.();
     await this.temporal.connection.close();
     await this.stack.stop();
     await this.kube.close();

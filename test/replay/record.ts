@@ -3,19 +3,20 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { releasedIn } from '../../deploy/release/freeze.ts';
-import { choose } from './choose.ts';
-import { filesOf, folderOf, writeHistories } from './histories.ts';
-import { recorded, RECORDING } from './recording.ts';
+import { choose, chooseObjects } from './choose.ts';
+import { filesOf, folderOf, writeHistories, writeObjects } from './histories.ts';
+import { recorded, recordedObjects, RECORDING } from './recording.ts';
 
 /**
  * `npx node test/replay/record.ts VERSION`: runs the tests on servers that lead workflows through all that they do,
- * with workers that are killed in the middle, and keeps as few histories of them as show everything. Run it before a
- * release, and when a workflow takes a path that no kept history takes.
+ * with workers that are killed in the middle, and keeps as few histories of them, and objects, as show everything. Run
+ * it before a release, and when a workflow takes a path that no kept history takes.
  */
 const FILES = [
   'configuration/configuration.',
   'drain/',
   'healing/healing-control',
+  'healing/healing-limits',
   'healing/healing.int',
   'machine-types/',
   'membership/',
@@ -28,6 +29,7 @@ const FILES = [
   'power/',
   'replica-sets/instance-set',
   'replica-sets/replica-set.int',
+  'rollout/rollout-check',
   'rollout/rollout-control',
   'rollout/rollout-failure',
   'rollout/surge',
@@ -62,9 +64,11 @@ if (from === undefined) {
 }
 const all = recorded(folder);
 const kept = choose(all);
+const objects = chooseObjects(recordedObjects(folder));
 writeHistories(version, kept);
+writeObjects(version, objects);
 if (from === undefined) rmSync(folder, { recursive: true });
 const bytes = filesOf(version).reduce((sum, file) => sum + statSync(join(folderOf(version), file)).size, 0);
 process.stdout.write(
-  `${kept.length} of ${all.length} histories kept, ${Math.round(bytes / 1024)} KiB, in test/replay/histories/${version}\n`,
+  `${kept.length} of ${all.length} histories and ${objects.length} objects kept, ${Math.round(bytes / 1024)} KiB, in test/replay/histories/${version}\n`,
 );

@@ -14,8 +14,25 @@ import { KEPT_KINDS, shownBy } from './stored-objects.ts';
  */
 const byVersion = versions().map((version) => ({ version, objects: objectsOf(version) }));
 
-/** Fields of statuses that the recorded tests leave empty. */
-const NOT_ON_SERVERS: readonly string[] = [];
+/** Fields of statuses that the recorded tests leave empty, with what is below them. */
+const NOT_ON_SERVERS: readonly string[] = [
+  'VirtualMachineOperation.status.failures.wasDown',
+  'VirtualMachineOperation.status.machineType.results.fault',
+  'VirtualMachineOperationSchedule.status.lastMissed',
+  'VirtualMachinePool.status.check.job.uid',
+  'VirtualMachinePool.status.healing.cycles.onSameDisks',
+  'VirtualMachinePool.status.healing.cycles.role',
+  'VirtualMachinePool.status.healing.cycles.skipDelay',
+  'VirtualMachinePool.status.healing.cycles.skipped',
+  'VirtualMachinePool.status.healing.finished.refusals',
+  'VirtualMachinePool.status.healing.leftAlone',
+  'VirtualMachinePool.status.healing.notListed',
+  'VirtualMachinePool.status.healing.vmiPauses',
+  'VirtualMachinePool.status.membership.handledRequests.reason',
+  'VirtualMachinePool.status.outdatedPodReplicas',
+  'VirtualMachinePool.status.rollout.failures.wasDown',
+  'VirtualMachinePool.status.rollout.handledRequests.vms',
+];
 
 const schemas = new Map(
   droverCrds().map(({ spec }) => [spec.names.kind, spec.versions[0]!.schema.openAPIV3Schema] as const),
@@ -77,7 +94,7 @@ test('the newest objects show each field of the statuses of today', () => {
   const { objects } = byVersion.at(-1)!;
   const shown = new Set(objects.flatMap((object) => [...shownBy(object)]).map(alike));
   const missing = [...schemas].flatMap(([kind, { properties }]) =>
-    [...fieldsOf(properties!['status']!, `${kind}.status`)].filter((path) => !shown.has(alike(path))),
+    [...fieldsOf(properties!['status']!, `${kind}.status`)].map(alike).filter((path) => !shown.has(path)),
   );
-  expect(NOT_ON_SERVERS).toEqual(expect.arrayContaining(missing));
+  expect(missing.filter((path) => !NOT_ON_SERVERS.some((one) => `${path}.`.startsWith(`${one}.`)))).toEqual([]);
 });

@@ -19,6 +19,8 @@ export interface Release {
   program: readonly string[];
   /** Path of its workflows. */
   workflows: string;
+  /** Its `drover setup`, if it was built; otherwise that of today's code has to do. */
+  setup?: readonly string[];
 }
 
 /**
@@ -39,7 +41,8 @@ export function previousRelease(folder: string): Release {
   execFileSync('tar', ['-x', '-C', source], { input: archive });
   symlinkSync(join(project, 'node_modules'), join(source, 'node_modules'));
   execFileSync(process.execPath, [join(source, 'deploy/build.ts'), built], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return { of: ref, program: [join(built, 'drover.mjs'), 'worker'], workflows: join(built, 'workflows.js') };
+  const drover = join(built, 'drover.mjs');
+  return { of: ref, program: [drover, 'worker'], setup: [drover, 'setup'], workflows: join(built, 'workflows.js') };
 }
 
 /** Builds today's worker with workflows that are changed by a module of `changes/`. */

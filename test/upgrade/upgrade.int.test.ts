@@ -1,12 +1,28 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { droverCrds } from '../../api/crd/crds.ts';
+import { RELEASE_ANNOTATION } from '../../api/labels-and-annotations.ts';
+import { CustomResourceDefinitions } from '../../api/resources.ts';
+import { givenCluster } from '../cluster/given/given.ts';
 import { aFleet, until, type TestWorker } from '../integration/fleet.ts';
 import { withFastStarts } from '../integration/healing/healings.ts';
+import { spawnReaped } from '../reaped.ts';
 import { testOneOf } from '../soak.ts';
 import { nextRelease, previousRelease, type Release } from './releases.ts';
-import { aDrain, aHeal, anOperation, aRollout, type Work } from './works.ts';
+import {
+  aDrain,
+  aHeal,
+  anOperation,
+  aRollout,
+  aScaleIn,
+  aSchedule,
+  aTransition,
+  manyPools,
+  type Work,
+} from './works.ts';
 
 const fleet = aFleet({ workers: 0 });
 withFastStarts(fleet);
@@ -41,6 +57,32 @@ const replaced: Change = async (workers, to) => {
   }
   return after;
 };
+
+/** Runs `drover setup` of a release, and returns its exit code. */
+async function setUp({ setup }: Release): Promise<number> {
+  if (setup === undefined) {
+    await fleet().setUp();
+    return 0;
+  }
+  const { stack } = fleet();
+  const env = { ...process.env, ...stack.env, KUBECONFIG: stack.kubeconfig };
+  const child = spawnReaped(process.execPath, [...setup], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number];
+  return code;
+}
+
+async function stamp(release: string | null): Promise<void> {
+  const annotations = { [RELEASE_ANNOTATION]: release };
+  for (const { metadata } of droverCrds())
+    await fleet().kube.patch(CustomResourceDefinitions, metadata, 'merge', { metadata: { annotations } });
+}
+
+/** Has the definitions be those of a newer release until the test ends; a cluster of others is left as it is. */
+async function stampDefinitions(): Promise<void> {
+  if (givenCluster() !== undefined) return;
+  onTestFinished(() => stamp(null));
+  await stamp('99.0.0');
+}
 
 /** Begins works, each in a namespace of its own; resolves in the middle of all. */
 async function begun(...makers: ((of: ReturnType<typeof fleet>) => Promise<Work>)[]) {
@@ -82,13 +124,30 @@ const expectNoneStuck = (): Promise<void> =>
     }
   });
 
+const lacks = givenCluster()?.lacks ?? [];
+/** All that the cluster has what is needed for. */
+const WORKS = [
+  aRollout,
+  manyPools,
+  anOperation,
+  aSchedule,
+  aTransition,
+  ...(lacks.includes('DataVolumes') ? [] : [aHeal, aScaleIn]),
+  ...(lacks.includes('live migration') ? [] : [aDrain]),
+];
+
 const thereAndBack = (change: Change, count: number) => async (): Promise<void> => {
+  expect(await setUp(previous!)).toBe(0);
   const before = await Promise.all(Array.from({ length: count }, () => start(previous!)));
-  const { works, since } = await begun(aRollout, aHeal, aDrain, anOperation);
+  const { works, since } = await begun(...WORKS);
+  expect(await setUp(next!)).toBe(0);
+  await stampDefinitions();
   const upgraded = await change(before, next!);
   await Promise.all(works.map((work) => work.untilPart(2)));
   await until(async () => expect(await patchedSince(since)).not.toEqual([]));
   expect(await failedSince(since)).toEqual([]);
+  // As docs/upgrade.md says, the way back leaves the newer definitions: an older setup would remove their fields.
+  if (previous!.setup !== undefined && givenCluster() === undefined) expect(await setUp(previous!)).toBe(1);
   const rolledBack = await replaced(upgraded, previous!);
   await Promise.all(works.map((work) => work.untilDone()));
   await expectNoneStuck();
@@ -96,9 +155,9 @@ const thereAndBack = (change: Change, count: number) => async (): Promise<void> 
 };
 
 testOneOf({
-  'the next release follows workers that are killed in the middle of a rollout, a heal, a drain and an operation, and the previous one follows it: nothing is lost, nothing is done twice':
+  'the next release follows workers that are killed in the middle of rollouts of 51 pools, a heal, a drain, a scale-in, an operation, a schedule and a machine type change, and the previous one follows it: nothing is lost, nothing is done twice':
     thereAndBack(killed, 1),
-  'the next release follows workers that are replaced one after another in the middle of a rollout, a heal, a drain and an operation, and the previous one follows it: nothing is lost, nothing is done twice':
+  'the next release follows workers that are replaced one after another in the middle of rollouts of 51 pools, a heal, a drain, a scale-in, an operation, a schedule and a machine type change, and the previous one follows it: nothing is lost, nothing is done twice':
     thereAndBack(replaced, 2),
   'a change of workflows without patched ends runs, which the other tests would report, and others take their places':
     async () => {

@@ -1,12 +1,15 @@
 import { expect } from 'vitest';
+import { PersistentVolumeClaims, VirtualMachinePools } from '../../api/resources.ts';
+import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import { TestDrain } from '../integration/drain/drains.ts';
-import type { TestFleet } from '../integration/fleet.ts';
-import { until } from '../integration/fleet.ts';
+import { namesUpTo, until, type PoolObject, type TestFleet } from '../integration/fleet.ts';
 import { HealedPool, withDisk, type Lives } from '../integration/healing/healings.ts';
+import { OLD, TypedVms } from '../integration/machine-types/machine-types.ts';
 import { aSecondLater, TestOperation } from '../integration/operations/operations.ts';
 import { TestVms } from '../integration/power/vms.ts';
 import type { ReadinessWatch } from '../integration/readiness-watch.ts';
-import { templateOf, TestPool } from '../integration/rollout/rollouts.ts';
+import { approvalAt, templateOf, TestPool } from '../integration/rollout/rollouts.ts';
+import { TestSchedule } from '../integration/schedules/schedules.ts';
 
 /** Something that drover does for a while, and that an upgrade comes in the middle of. */
 export interface Work {
@@ -25,15 +28,22 @@ const TIMES = { 'sim.drover.dev/boot-time': '700ms', 'sim.drover.dev/stop-time':
 
 const template = (cores: number) => templateOf({ cores, annotations: TIMES });
 
-/** A rollout of one VM after another. */
+/** A rollout of one VM after another, which waits for approval between the parts. */
 export async function aRollout(fleet: TestFleet): Promise<Work> {
-  const pool = await TestPool.ready(fleet, { replicas: VMS, maxUnavailable: 1, template: template(1) });
+  const rollout = { steps: [approvalAt(DONE[1] + 1)] };
+  const pool = await TestPool.ready(fleet, { replicas: VMS, maxUnavailable: 1, template: template(1), rollout });
   const before = await uidsOf(pool);
   const watch = await pool.watched();
   let revision = '';
   return {
     begin: async () => void (revision = await pool.change(template(2))),
-    untilPart: (part) => untilRestarted(watch, Object.keys(before), DONE[part]),
+    untilPart: async (part) => {
+      if (part === 2) {
+        await pool.seen((status) => expect(status.rollout?.stepReachedAt).toBeDefined());
+        await pool.request('promote');
+      }
+      await untilRestarted(watch, Object.keys(before), DONE[part]);
+    },
     untilDone: async () => {
       await pool.untilComplete(revision);
       await expectOneRestartEach(watch, Object.keys(before));
@@ -58,23 +68,135 @@ async function expectOneRestartEach(watch: ReadinessWatch, names: string[]): Pro
   expect(names.map((name) => [name, watch.log.restartsOf(name).length])).toEqual(names.map((name) => [name, 1]));
 }
 
-/** An operation that restarts one VM after another. */
-export async function anOperation(fleet: TestFleet): Promise<Work> {
-  const names = Array.from({ length: VMS }, (_, index) => `db-${index + 1}`);
-  const vms = await TestVms.of(fleet, Object.fromEntries(names.map((name) => [name, { vmi: TIMES }])));
-  let operation: TestOperation;
+const NAMES = namesUpTo('db', VMS);
+const shaped = <S>(shape: S): Record<string, S> => Object.fromEntries(NAMES.map((name) => [name, shape]));
+
+/** Restarts of one VM after another by an operation: `begin` returns how to read it. */
+function restarts(watch: ReadinessWatch, begin: () => Promise<() => Promise<StoredOperation | undefined>>): Work {
+  let read: Awaited<ReturnType<typeof begin>>;
   return {
     begin: async () => {
       await aSecondLater();
-      operation = await TestOperation.make(fleet.kube, vms.namespace, { action: 'Restart', vms: { names } });
+      read = await begin();
     },
-    untilPart: (part) => untilRestarted(vms.watch, names, DONE[part]),
+    untilPart: (part) => untilRestarted(watch, NAMES, DONE[part]),
     untilDone: async () => {
-      await until(async () => expect((await operation.read())?.status?.completionTime).toBeDefined());
-      expect((await operation.read())?.status).toMatchObject({
+      await until(async () => expect((await read())?.status?.completionTime).toBeDefined());
+      expect((await read())?.status).toMatchObject({
         conditions: expect.arrayContaining([expect.objectContaining({ type: 'Complete', status: 'True' })]) as unknown,
       });
-      await expectOneRestartEach(vms.watch, names);
+      await expectOneRestartEach(watch, NAMES);
+    },
+  };
+}
+
+/** An operation that a user makes. */
+export async function anOperation(fleet: TestFleet): Promise<Work> {
+  const vms = await TestVms.of(fleet, shaped({ vmi: TIMES }));
+  return restarts(vms.watch, async () => {
+    const spec = { action: 'Restart', vms: { names: NAMES } } as const;
+    const operation = await TestOperation.make(fleet.kube, vms.namespace, spec);
+    return () => operation.read();
+  });
+}
+
+/** The one operation that a schedule makes. */
+export async function aSchedule(fleet: TestFleet): Promise<Work> {
+  const vms = await TestVms.of(fleet, shaped({ vmi: TIMES }));
+  const operationTemplate = { spec: { action: 'Restart', vms: { names: NAMES }, atOnce: 1 } } as const;
+  const schedule = await TestSchedule.make(fleet, vms.namespace, { operationTemplate });
+  return restarts(vms.watch, async () => {
+    await schedule.wasDue(1);
+    return async () => {
+      const [made, ...others] = await schedule.operations();
+      expect(others).toEqual([]);
+      return made;
+    };
+  });
+}
+
+/** An operation that gives VMs another machine type. */
+export async function aTransition(fleet: TestFleet): Promise<Work> {
+  const typed = await TypedVms.of(fleet, shaped({ simulation: TIMES }));
+  const { watch } = await TestVms.in(fleet, typed.namespace);
+  await watch.startRecording();
+  const work = restarts(watch, async () => {
+    const { operation } = await typed.change({ restartNow: true });
+    return () => operation.read();
+  });
+  const untilDone = async (): Promise<void> => {
+    await work.untilDone();
+    for (const name of NAMES) expect(await typed.type(name)).not.toBe(OLD);
+  };
+  return { ...work, untilDone };
+}
+
+/** VMs that leave, and whose disks wait for the VMs that come back. */
+export async function aScaleIn(fleet: TestFleet): Promise<Work> {
+  const annotations = { ...TIMES, 'sim.drover.dev/stop-time': '25s' };
+  const scaleInStrategy = { proactive: { statePreservation: 'Offline' as const } };
+  const pool = await TestPool.ready(fleet, { replicas: VMS, template: withDisk({ annotations }), scaleInStrategy });
+  const { namespace } = pool;
+  const disks = async (): Promise<Record<string, string>> => {
+    const { items } = await fleet.kube.list(PersistentVolumeClaims, { namespace });
+    return Object.fromEntries(items.map(({ metadata: { name, uid } }) => [name, uid]));
+  };
+  const [uids, before] = await Promise.all([uidsOf(pool), disks()]);
+  const least = DONE[2];
+  return {
+    begin: async () => void (await pool.patch({ replicas: least })),
+    untilPart: async (part) => {
+      // VMs that are being deleted are not counted.
+      if (part === 1) return void (await pool.until({ replicas: least }));
+      await until(async () => expect(Object.keys(await uidsOf(pool))).toHaveLength(least));
+      expect(uids).toMatchObject(await uidsOf(pool));
+      expect(await disks()).toEqual(before);
+      await pool.patch({ replicas: VMS });
+      await until(async () => expect(Object.keys(await uidsOf(pool)).length).toBeGreaterThan(least));
+    },
+    untilDone: async () => {
+      await fleet.settled(namespace, 'web', namesUpTo('web', VMS));
+      await pool.until({ readyReplicas: VMS });
+      expect((await pool.status()).keptDisks ?? 0).toBe(0);
+      expect(await disks()).toEqual(before);
+    },
+  };
+}
+
+const vmsOf = (pools: readonly string[]): string[] => pools.map((pool) => `${pool}-1`);
+
+/** Rollouts of many pools at once: half of them in each part. */
+export async function manyPools(fleet: TestFleet): Promise<Work> {
+  const vms = await TestVms.empty(fleet);
+  const { namespace } = vms;
+  const pools = namesUpTo('p', 50);
+  const half = (part: 1 | 2): string[] => pools.filter((_, index) => index % 2 === part - 1);
+  const change = (part: 1 | 2) =>
+    Promise.all(half(part).map((pool) => fleet.patchPool(namespace, pool, { template: template(2) })));
+  const untilUpdated = (): Promise<void> =>
+    until(async () => {
+      const { items } = await fleet.kube.list<PoolObject>(VirtualMachinePools, { namespace });
+      for (const { metadata, status } of items)
+        expect(status).toMatchObject({
+          observedGeneration: metadata.generation,
+          updatedReplicas: 1,
+          readyReplicas: 1,
+          currentRevision: status?.updateRevision,
+        });
+    });
+  await Promise.all(pools.map((pool) => fleet.createPool(namespace, pool, { template: template(1) })));
+  await vms.ready(vmsOf(pools));
+  await untilUpdated();
+  await vms.watch.startRecording();
+  return {
+    begin: async () => void (await change(1)),
+    untilPart: async (part) => {
+      if (part === 2) await change(2);
+      await untilRestarted(vms.watch, vmsOf(half(part)), DONE[part]);
+    },
+    untilDone: async () => {
+      await untilUpdated();
+      await expectOneRestartEach(vms.watch, vmsOf(pools));
     },
   };
 }

@@ -179,6 +179,7 @@ testOneOf({
       const [worker] = await replaced([before], wrong!);
       await until(async () => expect(await failedSince(since)).not.toEqual([]));
       await untilNoneStuck();
+      await Promise.all(works.map((work) => work.untilPart(2)));
       await Promise.all(works.map((work) => work.untilDone()));
       await untilNoneStuck();
       await worker!.stop();

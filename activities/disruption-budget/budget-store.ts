@@ -128,7 +128,10 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
         claims,
         waiting: withWaiters(this.waitingOf(budget), asking, served, now),
         ...status,
-        conditions: conditions.map((condition) => withTime(budget, condition, at)),
+        conditions: conditions.map((condition) => ({
+          ...withTime(budget, condition, at),
+          observedGeneration: status.observedGeneration,
+        })),
         ...(seen && { seen }),
       };
     };

@@ -150,7 +150,7 @@ export const BudgetStatus = z.strictObject({
   seen: SeenVersions.describe(
     'Resource versions at which claimed VMs were last seen down: older objects may still show them as up.',
   ).exactOptional(),
-  ...WritesAndConditions,
+  conditions: WritesAndConditions.conditions,
 });
 export type BudgetStatus = z.infer<typeof BudgetStatus>;
 

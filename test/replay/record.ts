@@ -14,6 +14,7 @@ import { recorded, recordedObjects, RECORDING } from './recording.ts';
  */
 const FILES = [
   'configuration/configuration.',
+  'disruption-budget/',
   'drain/',
   'healing/healing-control',
   'healing/healing-limits',

@@ -16,6 +16,9 @@ const byVersion = versions().map((version) => ({ version, objects: objectsOf(ver
 
 /** Fields of statuses that the recorded tests leave empty, with what is below them. */
 const NOT_ON_SERVERS: readonly string[] = [
+  'VirtualMachineDisruptionBudget.status.claims.pastBudgets',
+  'VirtualMachineDisruptionBudget.status.conditions.observedGeneration',
+  'VirtualMachineDisruptionBudget.status.migrating',
   'VirtualMachineOperation.status.failures.wasDown',
   'VirtualMachineOperation.status.machineType.results.fault',
   'VirtualMachineOperationSchedule.status.lastMissed',

@@ -321,7 +321,7 @@ test('a user who removes drover as docs/outages.md says keeps all VMs and disks,
   expect(before).toHaveLength(8);
   /** What `kubectl delete -k` does to the definitions: the API server refuses, whether a worker runs or not. */
   const deleteDefinitions = async (): Promise<void> => {
-    expect(definitions).toHaveLength(6);
+    expect(definitions).toHaveLength(8);
     for (const name of definitions)
       await expect(kube.delete(CustomResourceDefinitions, { name })).rejects.toThrow(
         'would delete all objects of its kind',

@@ -3,13 +3,16 @@ import { POOL_LABEL, REVISION_LABEL } from '../../api/labels-and-annotations.ts'
 import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import {
+  ClusterVirtualMachineDisruptionBudgets,
   ControllerRevisions,
   KubeVirts,
+  VirtualMachineDisruptionBudgets,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { ScheduleSpec } from '../../api/schedules/schedule.ts';
+import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { revisionOf } from '../../decisions/template/revision.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { TestDrain } from '../integration/drain/drains.ts';
@@ -66,6 +69,7 @@ test('a worker does all of its work with the rights of its service account, and 
   await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   const namespace = await fleet().namespace();
 
+  await budgetsHold(namespace);
   await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate });
   await runs(namespace, 'web', runningTemplate);
   const larger = withVmi(runningTemplate, { cores: 2 });
@@ -165,9 +169,26 @@ test('a worker does all of its work with the rights of its service account, and 
   const ofStarts = /^get controllerrevisions\.apps$/;
   // Expanding, keeping and releasing disks is covered by rollout/rollout-live and pool/deletion in test/integration.
   const ofDisks = /^(?:(?:patch|delete) persistentvolumeclaims|\w+ datavolumes\.cdi\.kubevirt\.io)$/;
-  const elsewhere = [ofDisks, ofSnapshots, ofOthers, ofStarts];
+  // A budget is read only if another worker has just written its status: test/model/budgets/claims.
+  const ofBudgets = /^get \w+disruptionbudgets\.drover\.dev$/;
+  const elsewhere = [ofBudgets, ofDisks, ofSnapshots, ofOthers, ofStarts];
   expect(granted.filter((right) => !used.has(right) && !elsewhere.some((some) => some.test(right)))).toEqual([]);
 });
+
+/** All VMs of the namespace are under two disruption budgets. */
+async function budgetsHold(namespace: string): Promise<void> {
+  const { kube } = fleet();
+  const spec = { selector: {}, maxUnavailable: '100%' };
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  const kinds = [VirtualMachineDisruptionBudgets, ClusterVirtualMachineDisruptionBudgets];
+  for (const kind of kinds) {
+    const isClusterWide = kind === ClusterVirtualMachineDisruptionBudgets;
+    const metadata = isClusterWide ? { name: namespace } : { name: 'all', namespace };
+    await kube.create(kind, { metadata, spec: isClusterWide ? { ...spec, namespaceSelector } : spec });
+    const budget = async (): Promise<StoredBudget> => kube.get<StoredBudget>(kind, metadata);
+    await until(async () => expect((await budget()).status?.conditions).toMatchObject([{ reason: 'Held' }, {}, {}]));
+  }
+}
 
 /** A VM leaves its node, and a paused VM is promoted. */
 async function drainsAndStandby(namespace: string): Promise<void> {

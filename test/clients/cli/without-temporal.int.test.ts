@@ -84,6 +84,7 @@ test('every command but those that are about Temporal works for a user who does 
   await ready(2);
   await drover('diff', ['-f', '-'], pool);
   await drover('status');
+  await drover('budgets');
   await drover('drift', ['pool', 'web']);
   await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 3 } });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));

@@ -1,4 +1,5 @@
 import { asyncLocalStorage } from '@temporalio/activity';
+import type { Beginning } from '../../activities/operations/operations.ts';
 import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/labels-and-annotations.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
@@ -60,12 +61,17 @@ export const lacksDisks = (pool: Pool | undefined): boolean =>
 export const coresOf = (vm: Stored | undefined): unknown =>
   field(vm?.['spec'], 'template', 'spec', 'domain', 'cpu', 'cores');
 
+type SeenRun = Pick<Run, 'type' | 'args'> & Partial<Pick<Run, 'beginnings'>>;
+
 /** What an operation does; undefined if the workflow is not one's that has begun. */
-export const inputOf = ({ type, args }: Pick<Run, 'type' | 'args'>): RunInput | undefined =>
-  type === 'operation' ? (args[1] as CarriedRun | undefined)?.input : undefined;
+export function inputOf({ type, args, beginnings = [] }: SeenRun): RunInput | undefined {
+  if (type !== 'operation') return undefined;
+  const begun = (beginnings as Beginning[]).findLast(({ is }) => is === 'run');
+  return (begun as CarriedRun | undefined)?.input ?? (args[1] as CarriedRun | undefined)?.input;
+}
 
 /** What an operation does that changes machine types; undefined if the workflow is not one's. */
-export function transitionInputOf(run: Pick<Run, 'type' | 'args'>): TransitionRunInput | undefined {
+export function transitionInputOf(run: SeenRun): TransitionRunInput | undefined {
   const input = inputOf(run);
   return input?.action === 'MachineType' ? input : undefined;
 }

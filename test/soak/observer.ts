@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Temporal } from '../../clients/session/temporal.ts';
+import { isObject } from '../../decisions/lib/json.ts';
 import type { SeenWrite } from './etcd-journal.ts';
 import { Requests, type Activity, type Request } from './requests.ts';
 import { SeenWorld } from './seen-world.ts';
@@ -78,10 +79,12 @@ export class Observer {
     if (this.#runIds.get(id) === runId) return;
     this.#runIds.set(id, runId);
     const args = WITH_INPUT.has(type) ? await this.#inputOf(id, runId) : [];
+    // An operation that has not begun is asked about again with its next activity.
+    if (type === 'operation' && args[1] === undefined) this.#runIds.delete(id);
     this.world.runs.set(id, { id, type, args, isOpen: true, status: 'RUNNING' });
   }
 
-  /** Returns the input of a run. Asks until Temporal, which may be dead, answers. */
+  /** Returns the input of a run, or what an operation has begun with. Asks until Temporal, which may be dead, answers. */
   async #inputOf(workflowId: string, runId: string): Promise<unknown[]> {
     const { client, namespace } = this.#temporal;
     for (let tries = 1; ; tries++) {
@@ -89,10 +92,13 @@ export class Observer {
         const { history } = await client.workflowService.getWorkflowExecutionHistory({
           namespace,
           execution: { workflowId, runId },
-          maximumPageSize: 1,
         });
-        const { input } = history!.events![0]!.workflowExecutionStartedEventAttributes!;
-        return (input?.payloads ?? []).map(({ data }) => JSON.parse(Buffer.from(data ?? []).toString() || 'null'));
+        const [started, ...events] = history!.events!;
+        const { input } = started!.workflowExecutionStartedEventAttributes!;
+        const [key, ...rest] = decoded(input);
+        const results = events.flatMap((event) => decoded(event.activityTaskCompletedEventAttributes?.result));
+        // A transition that begins is given its input by an activity.
+        return rest.length > 0 ? [key, ...rest] : [key, results.find(isBeginning)];
       } catch (error) {
         if (tries === TRIES) throw error;
         await sleep(AGAIN_MS);
@@ -100,3 +106,8 @@ export class Observer {
     }
   }
 }
+
+const decoded = (payloads: { payloads?: { data?: Uint8Array | null }[] | null } | null | undefined): unknown[] =>
+  (payloads?.payloads ?? []).map(({ data }) => JSON.parse(Buffer.from(data ?? []).toString() || 'null') as unknown);
+
+const isBeginning = (result: unknown): boolean => isObject(result) && result['is'] === 'run';

@@ -72,6 +72,8 @@ export class Run {
   readonly handlers = new Map<string, (...args: unknown[]) => unknown>();
   readonly buffered: { name: string; args: unknown[] }[] = [];
   readonly waiting = new Set<Waiting>();
+  /** What `beginOperation` has returned to it: its activities read that from its history. */
+  readonly beginnings: unknown[] = [];
   /** Approximate length of its history. */
   events = 3;
   isOpen = true;

@@ -227,6 +227,11 @@ export class Temporal {
       task.cancel();
       if (options.cancellationType === 'TRY_CANCEL') done.reject(failureOf(type, error));
     });
+    if (type === 'beginOperation')
+      done.promise.then(
+        (result) => run.beginnings.push(result),
+        () => {},
+      );
     task.dispatch();
     return done.promise;
   }

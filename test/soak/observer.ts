@@ -84,7 +84,7 @@ export class Observer {
     this.world.runs.set(id, { id, type, args, isOpen: true, status: 'RUNNING' });
   }
 
-  /** Returns the input of a run, or what an operation has begun with. Asks until Temporal, which may be dead, answers. */
+  /** Returns the input of a run, or what an operation has begun with. Asks until Temporal answers: it may be dead. */
   async #inputOf(workflowId: string, runId: string): Promise<unknown[]> {
     const { client, namespace } = this.#temporal;
     for (let tries = 1; ; tries++) {

@@ -13,8 +13,8 @@ import { slowStart } from '../lib/slow-start.ts';
 import { liveVm, type LiveVm } from '../owners/live-vm.ts';
 import { MOST_SHAPES, VmChanger, type Change } from './vm-changer.ts';
 
-/** A list of so many VMs costs the API server less than the read of one does. */
-const LISTED_AS_ONE = 10;
+/** All VMs of a namespace are listed if at least one of so many is chosen: one request in place of many reads. */
+const LISTED_FOR_ONE = 10;
 
 export interface TryShapesOptions {
   client: KubeClient;
@@ -67,7 +67,7 @@ export async function tryShapes(options: TryShapesOptions): Promise<TriedShapes 
   const sizes = new Map<string, number>();
   for (const { namespace } of cache.vms.values()) sizes.set(namespace, (sizes.get(namespace) ?? 0) + 1);
   const readIn = ([namespace, keys]: [string, string[]]): Promise<void> =>
-    read(options, { namespace, keys, isListed: (sizes.get(namespace) ?? 0) <= keys.length * LISTED_AS_ONE }, add);
+    read(options, { namespace, keys, isListed: (sizes.get(namespace) ?? 0) <= keys.length * LISTED_FOR_ONE }, add);
   await slowStart(namespaces, readIn, { most: concurrency, atFirst: concurrency });
   if (hasBegun) return null;
   const trial = (shape: Shape) => refusalOf(options, changer, shape);

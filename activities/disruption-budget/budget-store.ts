@@ -1,12 +1,12 @@
 import type { BudgetClaim, BudgetStatus, BudgetWaiter } from '../../api/budgets/budget.ts';
-import { ClusterVirtualMachineDisruptionBudgets, Nodes, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
+import { Nodes } from '../../api/resources.ts';
 import { holdsIn } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { budgetStatus } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import type { Counts } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { BudgetTally } from '../../decisions/disruption-budget/any-vms/tally.ts';
 import { turnOf, withWaiters, type Asking } from '../../decisions/disruption-budget/any-vms/turns.ts';
-import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import { budgetResource, type StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { withTime } from '../../decisions/owners/conditions.ts';
@@ -19,9 +19,6 @@ import type { ActiveClaim, BudgetKey, ClaimStore, Granted } from './claim-store.
 
 /** So many claims say where VMs went down by themselves; the domains of more are not known to other workers. */
 const MOST_FAILED = 200;
-
-const resourceOf = ({ namespace }: Pick<BudgetKey, 'namespace'>) =>
-  namespace === undefined ? ClusterVirtualMachineDisruptionBudgets : VirtualMachineDisruptionBudgets;
 
 /** Disruption budgets over any VMs, with claims in their own status. */
 export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
@@ -36,7 +33,7 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
   }
 
   resourceOf({ metadata }: StoredBudget) {
-    return resourceOf(metadata);
+    return budgetResource(metadata);
   }
 
   cached(key: BudgetKey): StoredBudget | undefined {
@@ -44,7 +41,7 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
   }
 
   async live(key: BudgetKey): Promise<StoredBudget | undefined> {
-    const budget = await ignoreNotFound(this.#client.get<StoredBudget>(resourceOf(key), key));
+    const budget = await ignoreNotFound(this.#client.get<StoredBudget>(budgetResource(key), key));
     return budget?.metadata.uid === key.uid ? budget : undefined;
   }
 

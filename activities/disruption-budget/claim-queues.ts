@@ -38,7 +38,7 @@ interface Queue<Budget, Claim> {
   requests: Pending<Budget>[];
   /** Whether the status is to be brought up to date, though nobody claims. */
   isOutdated: boolean;
-  /** What asks in vain, by whose turn it is. */
+  /** Requests that found no room, by the workflow whose turn it is. */
   asking: Map<string, Asking>;
   released: Claim[];
   /** What the last write failed with. */

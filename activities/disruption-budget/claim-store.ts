@@ -45,7 +45,7 @@ export interface ClaimStore<Budget extends Claimable, Claim extends DisruptedVm 
   view: (written: KubeObject) => Budget;
   /** Calls `listener` with each change in the cache. */
   follow: (listener: (before: Budget | undefined, after: Budget | undefined) => void) => void;
-  /** What waits for room, as the status lists it; empty where nothing is listed. */
+  /** The workflows that wait for room, as the status lists them. */
   waitingOf: (budget: Budget) => readonly BudgetWaiter[];
   claimsOf: (budget: Budget) => readonly Claim[];
   /** What caches must have reached: from then on, only the VMs show what earlier claims were for. */

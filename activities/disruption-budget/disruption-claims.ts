@@ -90,7 +90,7 @@ export class DisruptionClaims {
 
   /** Claims a place in each budget of the VM, as the caller has seen it last. */
   async claim(request: DisruptionRequest): Promise<Answer> {
-    // What serves nobody does not wait: it may serve by then.
+    // A VM that serves nobody does not wait: it may serve by then.
     if (!isFree(request.vm, request.vmi) && this.#askedBy(request.vm, request).length > 0) await this.#together();
     // Its caches may be long out of date, and lack budgets.
     if (this.#cache.lost.aborted) throw serverLost();

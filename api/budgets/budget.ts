@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { API_VERSION } from '../labels-and-annotations.ts';
+import { kindSchema } from '../kind-schema.ts';
 import { CAPS } from '../lib/caps.ts';
 import { LabelSelector } from '../pool/selection.ts';
 import { DisruptedVm, SeenVersions, WritesAndConditions } from '../pool/status.ts';
@@ -154,23 +154,15 @@ export const BudgetStatus = z.strictObject({
 });
 export type BudgetStatus = z.infer<typeof BudgetStatus>;
 
-const budgetKind = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
-  z.strictObject({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal(kind),
-    metadata: z.looseObject({
-      name: z.string().exactOptional(),
-      generateName: z.string().exactOptional(),
-      namespace: z.string().exactOptional(),
-    }),
-    spec,
-    status: BudgetStatus.exactOptional(),
-  });
-
 /** How many VMs of a namespace drover may disrupt at once, whatever owns them. */
-export const VirtualMachineDisruptionBudget = budgetKind('VirtualMachineDisruptionBudget', NamespacedSpec);
+export const VirtualMachineDisruptionBudget = kindSchema(
+  'VirtualMachineDisruptionBudget',
+  NamespacedSpec,
+  BudgetStatus,
+);
 /** The same for VMs of several namespaces, or of all. */
-export const ClusterVirtualMachineDisruptionBudget = budgetKind(
+export const ClusterVirtualMachineDisruptionBudget = kindSchema(
   'ClusterVirtualMachineDisruptionBudget',
   ClusterWideSpec,
+  BudgetStatus,
 );

@@ -161,16 +161,14 @@ const OPERATION_COLUMNS: PrinterColumn[] = [
 ];
 
 const operationCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition =>
-  defined({
+  withStatus({
     ...crd,
     what: 'operation',
     columns: OPERATION_COLUMNS,
-    subresources: { status: {} },
-    unobserved: { observedGeneration: 0 },
   });
 
 const scheduleCrd = (): CustomResourceDefinition =>
-  defined({
+  withStatus({
     resource: VirtualMachineOperationSchedules,
     what: 'schedule',
     shortNames: ['vmopschedule', 'vmopschedules'],
@@ -187,8 +185,6 @@ const scheduleCrd = (): CustomResourceDefinition =>
       column('Succeeded', '.status.conditions[?(@.type=="Succeeded")].status', 'Whether the last one was completed.'),
       AGE,
     ],
-    subresources: { status: {} },
-    unobserved: { observedGeneration: 0 },
   });
 
 const BUDGET_COLUMNS: PrinterColumn[] = [
@@ -202,13 +198,14 @@ const BUDGET_COLUMNS: PrinterColumn[] = [
 ];
 
 const budgetCrd = (crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition =>
-  defined({
+  withStatus({
     ...crd,
     what: 'budget',
     columns: BUDGET_COLUMNS,
-    subresources: { status: {} },
-    unobserved: { observedGeneration: 0 },
   });
+
+const withStatus = (crd: Replicated): CustomResourceDefinition =>
+  defined({ ...crd, subresources: { status: {} }, unobserved: { observedGeneration: 0 } });
 
 const replicated = (crd: Replicated): CustomResourceDefinition =>
   defined({ ...crd, subresources: { status: {}, scale: SCALE }, unobserved: { observedGeneration: 0, replicas: 0 } });

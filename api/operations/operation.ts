@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { API_VERSION } from '../labels-and-annotations.ts';
+import { kindSchema } from '../kind-schema.ts';
 import { LabelSelector, SelectionPolicy } from '../pool/selection.ts';
 import { WritesAndConditions as Common } from '../pool/status.ts';
 import { Duration, IntOrPercent, rules, WholeNumber, count, time } from '../pool/text.ts';
@@ -209,23 +209,14 @@ export const OperationStatus = z.strictObject({
 });
 export type OperationStatus = z.infer<typeof OperationStatus>;
 
-const operationKind = <Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) =>
-  z.strictObject({
-    apiVersion: z.literal(API_VERSION),
-    kind: z.literal(kind),
-    metadata: z.looseObject({
-      name: z.string().exactOptional(),
-      generateName: z.string().exactOptional(),
-      namespace: z.string().exactOptional(),
-    }),
-    spec,
-    status: OperationStatus.exactOptional(),
-  });
-
 /** Something that users want done to VMs of a namespace once: restarted, started, stopped, migrated. */
-export const VirtualMachineOperation = operationKind('VirtualMachineOperation', NamespacedSpec);
+export const VirtualMachineOperation = kindSchema('VirtualMachineOperation', NamespacedSpec, OperationStatus);
 /** The same for VMs of several namespaces, or of all: one operation, with one limit over all of them. */
-export const ClusterVirtualMachineOperation = operationKind('ClusterVirtualMachineOperation', ClusterWideSpec);
+export const ClusterVirtualMachineOperation = kindSchema(
+  'ClusterVirtualMachineOperation',
+  ClusterWideSpec,
+  OperationStatus,
+);
 
 /** An operation of either kind, as users make one. */
 export type AnyOperation = z.infer<typeof VirtualMachineOperation> | z.infer<typeof ClusterVirtualMachineOperation>;

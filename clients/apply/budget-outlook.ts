@@ -1,7 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { Nodes, VirtualMachineInstances } from '../../api/resources.ts';
 import { nameBudget } from '../../decisions/disruption-budget/any-vms/allowed.ts';
-import { BudgetIndex } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import { neverHasRoom } from '../../decisions/disruption-budget/any-vms/budget-status.ts';
 import { countsOf } from '../../decisions/disruption-budget/any-vms/counts.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
@@ -12,7 +11,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import type { Kind } from '../cli/kinds.ts';
-import { labelsOfNamespaces, listBudgets, vmsOf } from '../operations/read-budgets.ts';
+import { indexOf, listBudgets, vmsOf } from '../operations/read-budgets.ts';
 
 /** More budgets than these on one VM are more than its owner can follow. */
 const MOST_BUDGETS = 4;
@@ -46,8 +45,10 @@ async function whatVmsTell(kube: KubeClient, budget: StoredBudget, namespace: st
   const [vms, budgets = []] = await Promise.all([vmsOf(kube, budget), ignoreUnseen(listBudgets(kube, namespace))]);
   if (vms === undefined) return [];
   if (vms.length === 0) return whyNoneMatches(kube, budget, namespace);
-  const others = new BudgetIndex(await labelsOfNamespaces(kube, budgets));
-  for (const other of budgets) if (!isSame(other, budget)) others.change(undefined, other);
+  const others = await indexOf(
+    kube,
+    budgets.filter((other) => !isSame(other, budget)),
+  );
   const under = vms.map(({ vm }) => ({ vm, others: others.of(vm) }));
   const expected = vms.reduce((sum, { vm, vmi }) => sum + countsOf(vm, vmi, false).expected, 0);
   return [...whyNever(budget, expected), ...whyNeverOpen(budget, under), ...whyMany(under)];

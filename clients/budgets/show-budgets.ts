@@ -1,7 +1,6 @@
-import { ClusterVirtualMachineDisruptionBudgets, VirtualMachineDisruptionBudgets } from '../../api/resources.ts';
 import { countsMigrations } from '../../decisions/disruption-budget/any-vms/allowed.ts';
 import { countsOf } from '../../decisions/disruption-budget/any-vms/counts.ts';
-import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import { budgetResource, type StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { NotThere } from '../cli/failure.ts';
 import { BUDGETS } from '../cli/kinds.ts';
@@ -24,7 +23,8 @@ export const showBudgets: Work<Flags> = async (session, { allNamespaces, output 
   const budgets = name === undefined ? all : namedAmong(all, name);
   if (output === 'json' || output === 'yaml')
     return printObjects(budgets, output, { isOne: name !== undefined && budgets.length === 1 });
-  if (output === 'name') return budgets.forEach(({ metadata }) => print(labelOf(resourceOf(metadata), metadata.name)));
+  if (output === 'name')
+    return budgets.forEach(({ metadata }) => print(labelOf(budgetResource(metadata), metadata.name)));
   const now = Date.now();
   if (name !== undefined) for (const budget of budgets) print(budgetLines(budget, await downVms(kube, budget), now));
   else if (budgets.length > 0)
@@ -37,15 +37,12 @@ export const showBudgets: Work<Flags> = async (session, { allNamespaces, output 
   else printNote('there is no disruption budget');
 };
 
-const resourceOf = ({ namespace }: StoredBudget['metadata']) =>
-  namespace === undefined ? ClusterVirtualMachineDisruptionBudgets : VirtualMachineDisruptionBudgets;
-
 /** Throws `NotThere` or `UsageError`. */
 function namedAmong(budgets: readonly StoredBudget[], arg: string): StoredBudget[] {
   const { kind, names } = arg.includes('/') ? namedTargetsOf([arg], BUDGETS) : { kind: undefined, names: [arg] };
   const named = budgets.filter(
     ({ metadata }) =>
-      names.includes(metadata.name) && (kind?.resource ?? resourceOf(metadata)) === resourceOf(metadata),
+      names.includes(metadata.name) && (kind?.resource ?? budgetResource(metadata)) === budgetResource(metadata),
   );
   if (named.length > 0) return named;
   throw new NotThere(`there is no disruption budget ${arg}: \`drover budgets -A\` lists all`);

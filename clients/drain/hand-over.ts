@@ -4,7 +4,6 @@ import {
   VirtualMachineDisruptionBudgets,
   VirtualMachineOperations,
 } from '../../api/resources.ts';
-import { BudgetIndex } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { scatter } from '../../decisions/lib/scatter.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
@@ -13,7 +12,7 @@ import type { StoredOperation } from '../../decisions/views/stored-operation.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreUnseen } from '../../kubernetes/errors.ts';
 import { operationOf } from '../operations/make.ts';
-import { labelsOfNamespaces } from '../operations/read-budgets.ts';
+import { indexOf } from '../operations/read-budgets.ts';
 import { usernameIn } from '../session/requester.ts';
 import type { NodeReportItem } from './node-report.ts';
 import type { Pacing } from './paced-state.ts';
@@ -33,8 +32,7 @@ export async function readPacing(kube: KubeClient, node: string, pastBudgets: bo
     drainOperations(kube, node),
   ]);
   const budgets = [...(clusterWide?.items ?? []), ...(own?.items ?? [])];
-  const index = new BudgetIndex(await labelsOfNamespaces(kube, budgets));
-  for (const budget of budgets) index.change(undefined, budget);
+  const index = await indexOf(kube, budgets);
   return { budgetsOf: (vm) => index.of(vm), operations, pastBudgets, now: Date.now() };
 }
 

@@ -3,7 +3,11 @@ import {
   Namespaces,
   VirtualMachineDisruptionBudgets,
 } from '../../api/resources.ts';
-import { selects, type LabelsOfNamespace } from '../../decisions/disruption-budget/any-vms/budget-index.ts';
+import {
+  BudgetIndex,
+  selects,
+  type LabelsOfNamespace,
+} from '../../decisions/disruption-budget/any-vms/budget-index.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { vmView } from '../../decisions/from-object/vm.ts';
 import { vmiView } from '../../decisions/from-object/vmi.ts';
@@ -25,15 +29,19 @@ export async function listBudgets(kube: KubeClient, namespace: string | undefine
 }
 
 /** Reads the labels that these budgets select namespaces by, as far as the user may see them. */
-export async function labelsOfNamespaces(
-  kube: KubeClient,
-  budgets: readonly StoredBudget[],
-): Promise<LabelsOfNamespace> {
+async function labelsOfNamespaces(kube: KubeClient, budgets: readonly StoredBudget[]): Promise<LabelsOfNamespace> {
   const namespaces = budgets.some(({ spec }) => spec.namespaceSelector !== undefined)
     ? await ignoreUnseen(kube.list(Namespaces, { metadataOnly: true }))
     : undefined;
   const labels = new Map(namespaces?.items.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
   return (namespace) => labels.get(namespace);
+}
+
+/** Returns what tells which of these budgets a VM is under, as far as the user may see that. */
+export async function indexOf(kube: KubeClient, budgets: readonly StoredBudget[]): Promise<BudgetIndex> {
+  const index = new BudgetIndex(await labelsOfNamespaces(kube, budgets));
+  for (const budget of budgets) index.change(undefined, budget);
+  return index;
 }
 
 /** Returns the VMs that the budget selects; undefined if the user may not list VMs. */

@@ -54,6 +54,36 @@ const states = ({ statuses }: DrainPlan): Record<string, string> =>
 
 const condition = (given: Given) => drainingCondition(plan(given).statuses)[0];
 
+test('a VM that a disruption budget has wait says for which, and is looked at again', () => {
+  const asked: unknown[] = [];
+  const held = (given: Given = {}): DrainPlan =>
+    plan({
+      whyHeld: (vm, ...why) => {
+        asked.push([vm.name, ...why]);
+        return vm.name === 'web-1' ? { budget: 'uid', message: 'budget shop/db has no room' } : null;
+      },
+      ...given,
+    });
+  expect(begun(held())).toEqual(['web-2', 'web-3']);
+  expect(held().statuses).toContainEqual({
+    vm: 'web-1',
+    node: 'node-1',
+    state: 'Budget',
+    message: 'waits: budget shop/db has no room',
+  });
+  expect(held().requeueAt).toBe(NOW + 5_000);
+  expect(asked[0]).toEqual(['web-1', 'migrate', 'Drain']);
+  asked.length = 0;
+  held({ spec: { drain: { method: 'Restart' } }, vmis: { 'web-2': { ...EVICTED, ready: false } } });
+  expect(asked[0]).toEqual(['web-1', 'restart', 'Drain']);
+});
+
+test('a VM without service asks no disruption budget', () => {
+  const vms = [aVm('web-1', { ready: false })];
+  const vmis = { 'web-1': { ...EVICTED, ready: false } };
+  expect(begun(plan({ vms, vmis, whyHeld: () => ({ budget: 'uid', message: 'no room' }) }))).toEqual(['web-1']);
+});
+
 const refusedMove = (vm: string, uid: string) => ({ vm, uid, message: 'no', since: NOW, times: 1, notBefore: NOW });
 const refusedMoves = (count: number) => Array.from({ length: count }, (_, n) => refusedMove(`other-${n}`, `uid-${n}`));
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { claimOf } from '../../../api/claims/claim.ts';
 import { Leases, Namespaces, Nodes, VirtualMachineInstances } from '../../../api/resources.ts';
+import { isReady } from '../facts.ts';
 import { play as playWith } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { runAs } from '../world/virtual-time.ts';
@@ -43,19 +44,36 @@ test('the status of a budget follows its VMs within three seconds, and is not wr
     expect(budgetOf(world, 'a')?.status?.fullSince).toBeUndefined();
   }));
 
+/** Claims the VM for nobody. */
+async function claimFor(world: World, name: string): Promise<void> {
+  const worker = world.workers[0]!;
+  const claims = runAs(
+    worker.process,
+    () => new DisruptionClaims(world.clientOf(worker.process).asClient, worker.cache),
+  );
+  const vm = worker.cache.vms.get(`${NAMESPACE}/${name}`)!;
+  const asked = { vm, vmi: worker.cache.vmiOf(vm), by: 'nobody', reason: 'Restart', pool: null } as const;
+  await runAs(worker.process, () => claims.claim(asked));
+}
+
+test('a claim that is over is taken off the status, though it makes no more room', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2'], { bootMs: 60_000 });
+    createBudget(world, 'a', { maxUnavailable: 2 });
+    await world.wait(3_000);
+    await claimFor(world, 'db-1');
+    expect(claimsOf(world, 'a')).toEqual(['db-1']);
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(5_000);
+    expect([claimsOf(world, 'a'), isReady(world.vmi('db-1'))]).toEqual([[], false]);
+  }));
+
 test('a claim that was never used is taken off the status a minute later, though nobody claims', () =>
   play(async (world) => {
     await createVms(world, ['db-1']);
     createBudget(world, 'a');
     await world.wait(3_000);
-    const worker = world.workers[0]!;
-    const claims = runAs(
-      worker.process,
-      () => new DisruptionClaims(world.clientOf(worker.process).asClient, worker.cache),
-    );
-    const vm = worker.cache.vms.get(`${NAMESPACE}/db-1`)!;
-    const asked = { vm, vmi: worker.cache.vmiOf(vm), by: 'nobody', reason: 'Restart', pool: null } as const;
-    await runAs(worker.process, () => claims.claim(asked));
+    await claimFor(world, 'db-1');
     expect(claimsOf(world, 'a')).toEqual(['db-1']);
     await world.wait(3_000);
     expect(conditionsOf(world, 'a')['Full']).toBe('True/Claims');

@@ -574,10 +574,23 @@ test('an operation that is aborted leaves its turn in a budget to others at once
     if (!(await world.until(() => !isReady(world.vmi('pet-3')), 5_000))) world.break('pet-3 waits for nobody');
   }));
 
+const ofSockets = (sockets: number): VmTemplate => ({
+  metadata: { labels: APP },
+  ...aTemplate({ sockets, memory: '1Gi' }),
+});
+
+/** Whether a pool of three is ready at this generation. */
+function isAt(world: World, generation: number): boolean {
+  const { updatedReplicas, readyReplicas, observedGeneration } = world.pool('web')?.status ?? {};
+  return observedGeneration === generation && updatedReplicas === 3 && readyReplicas === 3;
+}
+
 test('changes that KubeVirt applies by migrations, of VMs that run, migrate no more VMs at once than a budget allows', () =>
   play(
     async (world) => {
       await createVms(world, PETS, { sockets: 1, memory: '1Gi' });
+      await world.people.createPool('web', aSpec({ replicas: 3, template: ofSockets(1) }));
+      if (!(await world.until(() => isAt(world, 1), 2 * MINUTE))) world.break('the pool does not come up');
       addNode(world);
       createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
       await world.wait(30_000);
@@ -592,9 +605,11 @@ test('changes that KubeVirt applies by migrations, of VMs that run, migrate no m
         },
       });
       const change = patchPets(world, withSockets(2));
-      await world.until(() => !world.temporal.runs.get(change)!.isOpen, 20 * MINUTE);
+      await world.people.changePool('web', { template: ofSockets(2) });
+      const isDone = (): boolean => !world.temporal.runs.get(change)!.isOpen && isAt(world, 2);
+      if (!(await world.until(isDone, 30_000))) world.break('places are held that nothing uses any more');
       await world.wait(MINUTE);
-      expect([made, most]).toEqual([3, 1]);
+      expect([made, most]).toEqual([6, 1]);
     },
     {},
     3,
@@ -605,11 +620,7 @@ test('changes that KubeVirt makes without a migration hold no place once they ar
     async (world) => {
       await createVms(world, PETS);
       await world.people.createPool('web', aSpec({ replicas: 3, template: template(1) }));
-      const isReadyAt = (generation: number) => (): boolean => {
-        const { updatedReplicas, readyReplicas, observedGeneration } = world.pool('web')?.status ?? {};
-        return observedGeneration === generation && updatedReplicas === 3 && readyReplicas === 3;
-      };
-      if (!(await world.until(isReadyAt(1), 2 * MINUTE))) world.break('the pool does not come up');
+      if (!(await world.until(() => isAt(world, 1), 2 * MINUTE))) world.break('the pool does not come up');
       createBudget(world, 'a', { maxUnavailable: 1, maxMigrating: 1 });
       await world.wait(30_000);
       const nodeSelector = { 'kubernetes.io/os': 'linux' };
@@ -617,7 +628,7 @@ test('changes that KubeVirt makes without a migration hold no place once they ar
       const moved = template(1);
       Object.assign(moved.spec.template.spec as object, { nodeSelector });
       await world.people.changePool('web', { template: moved });
-      const isDone = (): boolean => !world.temporal.runs.get(change)!.isOpen && isReadyAt(2)();
+      const isDone = (): boolean => !world.temporal.runs.get(change)!.isOpen && isAt(world, 2);
       if (!(await world.until(isDone, 30_000))) world.break('places are held that nothing uses');
       expect(claimsOf(world, 'a')).toEqual([]);
     },

@@ -5,11 +5,13 @@ import { CAPS } from '../../../../api/lib/caps.ts';
 import { desiredOf } from '../../../../decisions/disruption-budget/any-vms/allowed.ts';
 import { countsOf } from '../../../../decisions/disruption-budget/any-vms/counts.ts';
 import {
+  BY_KUBEVIRT,
   grantPlaces,
   stateOfPlace,
   type PlaceRequest,
 } from '../../../../decisions/disruption-budget/any-vms/places.ts';
 import type { Evacuation } from '../../../../decisions/views/evacuation.ts';
+import type { MigrationInFlight } from '../../../../decisions/views/migration.ts';
 import type { VmView } from '../../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../../decisions/views/vmi.ts';
 import { aVmi } from '../../fixtures/fleets.ts';
@@ -218,6 +220,8 @@ describe('a claim', () => {
     expect(stateOf(aDb('db-1', { changingState: true }))).toBe('used');
     expect(stateOf(one, migrating(1, 'Succeeded'), { migration: 2 })).toBe('unused');
     expect(stateOf(one, migrating(2, 'Unfinished'), { migration: 2 })).toBe('used');
+    expect(stateOf(one, {}, { migration: BY_KUBEVIRT })).toBe('unused');
+    expect(stateOf(one, { migratedAt: Date.parse(AT) - 1_000 }, { migration: BY_KUBEVIRT })).toBe('unused');
   });
 
   test('ends once its VM counts by itself', () => {
@@ -229,6 +233,10 @@ describe('a claim', () => {
     expect(stateOf(aDb('db-1', { runStrategy: 'Halted', hasVmi: false, ready: false }), null)).toBe(null);
     expect(stateOf(one, { uid: 'next' })).toBe(null);
     expect(stateOf(one, migrating(2, 'Succeeded'), { migration: 2 })).toBe(null);
+    const inFlight = { migration: { name: 'by-kubevirt', phase: 'Running' } as unknown as MigrationInFlight };
+    expect(stateOf(one, inFlight, { migration: BY_KUBEVIRT })).toBe(null);
+    // In whole seconds, a migration that ends later may seem to end before.
+    expect(stateOf(one, { migratedAt: Date.parse(AT) - 999 }, { migration: BY_KUBEVIRT })).toBe(null);
   });
 });
 

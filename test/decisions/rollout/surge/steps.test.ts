@@ -135,6 +135,23 @@ describe('an extra VM', () => {
     expect(gone(planned([extra(5, DOWN)], { vms, rollout: halted }))).toEqual(['web-5']);
   });
 
+  test('stays while a disruption budget has no room for its removal, and is looked at again', () => {
+    const vms = [1, 2, 3, 4].map((number) => fresh(number));
+    const asked: unknown[] = [];
+    const held = (fields: { opensAt?: number } = {}): PoolPlan =>
+      planned([extra(5)], {
+        vms,
+        whyHeld: (vm, ...why) => {
+          asked.push([vm.name, ...why]);
+          return { budget: 'uid', message: 'no room', ...fields };
+        },
+      });
+    expect([gone(held()), held().requeueAt]).toEqual([[], NOW + 5_000]);
+    expect(held({ opensAt: NOW + 60_000 }).requeueAt).toBe(NOW + 60_000);
+    expect(asked[0]).toEqual(['web-5', 'restart', 'Removal']);
+    expect(gone(planned([extra(5)], { vms, whyHeld: () => null }))).toEqual(['web-5']);
+  });
+
   test('stays while users keep it', () => {
     const vms = [1, 2, 3, 4].map((number) => fresh(number));
     expect(gone(planned([extra(5, { protected: true }), extra(6, { optedOut: true })], { vms }))).toEqual([]);

@@ -1,5 +1,5 @@
 import { Client } from '@temporalio/client';
-import { Worker, type Logger, type WorkerOptions } from '@temporalio/worker';
+import type { Logger, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/current-attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
@@ -16,6 +16,7 @@ import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { refuseDelegated } from './refuse-delegated.ts';
+import { ReplayingWorker } from './replaying-worker.ts';
 import { Serving } from './serving.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { isRefusal, keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
@@ -223,7 +224,7 @@ function createWorkers(
   } satisfies Partial<WorkerOptions>;
   const queue = taskQueueOf(cluster);
   const create = (options: WorkerOptions): Promise<Worker> =>
-    temporal.connection.serve((connection) => Worker.create({ ...options, connection }));
+    temporal.connection.serve((connection) => ReplayingWorker.create({ ...options, connection }));
   return [
     create({
       ...common,

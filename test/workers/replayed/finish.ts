@@ -1,0 +1,3 @@
+import { defineSignal } from '@temporalio/workflow';
+
+export const finish = defineSignal('finish');

@@ -55,7 +55,7 @@ export interface KnownStatus {
   minVersions: ResourceVersions;
   /** Writes of the status that the plan has seen or made. */
   writes: number;
-  written: StatusWrite;
+  written: Omit<StatusWrite, 'minVersions'>;
   /** Whether the status records all that the plan decides from: no step that rests on its record begins otherwise. */
   isRecorded: boolean;
   /** Another workflow has written the status since the last plan; absent if none has. */
@@ -97,14 +97,14 @@ export async function writeFound(
   const isHeld = holdsStatus === 'All' || (holdsStatus === 'Reports' && !isRecordChanged) || uid !== key.uid;
   const run = Context.current().info.workflowExecution?.runId ?? '';
   const turn = `${run}/${request.turn}`;
-  const written =
+  const { minVersions = {}, ...written }: StatusWrite =
     status === null || isHeld
       ? {}
       : await writeOwnerStatus(access, { ...found, status: { ...status, turn } }).catch(failure);
   const { writes = 0, turn: last = '' } = seen.status ?? {};
   const isForeign = writes > (request.writes ?? writes) && !last.startsWith(`${run}/`);
   return {
-    minVersions: maxVersions(reached, written.minVersions ?? {}),
+    minVersions: maxVersions(reached, minVersions),
     writes: written.isWritten === true ? writes + 1 : writes,
     written,
     isRecorded: !isRecordChanged || written.isWritten === true,

@@ -11,7 +11,7 @@ const DIFFERENCE = /Nondeterminism error: [^"\\]*/;
 
 /**
  * A worker that terminates runs whose history it can't replay. Temporal's SDK fails them itself, but only at the first
- * attempt of a task: if a worker was lost with the task, the SDK reports nothing, and Temporal repeats the task forever.
+ * attempt of a task: once a worker was lost with the task, the SDK reports nothing, and Temporal repeats it forever.
  */
 export class ReplayingWorker extends Worker {
   /** The constructor of `Worker` can't be called from here. */

@@ -94,7 +94,7 @@ async function begun(...makers: ((of: ReturnType<typeof fleet>) => Promise<Work>
   return { works, since };
 }
 
-/** Returns the workflows that a release could not continue since then, each with the reason, and any that have failed. */
+/** Returns the workflows that failed since then, or that a release could not continue, each with the reason. */
 async function failedSince(since: string): Promise<string[]> {
   const query = `ExecutionStatus IN ('Failed', 'Terminated') AND CloseTime > '${since}'`;
   const failed: string[] = [];

@@ -37,6 +37,8 @@ export interface StatusRequest {
   turn: number;
   /** What is not to be written yet: reports, which may wait for the next turn, or all; absent if all may be. */
   holdsStatus?: 'Reports' | 'All';
+  /** If others have written the status since the last plan, it is left as it is. */
+  yieldsToOthers?: boolean;
 }
 
 /** What became of the status that a plan has found. */
@@ -92,17 +94,17 @@ export async function writeFound(
   { status, ...found }: FoundStatus,
 ): Promise<KnownStatus> {
   const { key, seen } = found;
-  const { uid = key.uid, holdsStatus } = request;
-  const isRecordChanged = status !== null && changesRecord(seen.status ?? {}, status);
-  const isHeld = holdsStatus === 'All' || (holdsStatus === 'Reports' && !isRecordChanged) || uid !== key.uid;
+  const { uid = key.uid } = request;
+  const { writes = 0, turn: last = '' } = seen.status ?? {};
   const run = Context.current().info.workflowExecution?.runId ?? '';
   const turn = `${run}/${request.turn}`;
+  const isForeign = writes > (request.writes ?? writes) && !last.startsWith(`${run}/`);
+  const isRecordChanged = status !== null && changesRecord(seen.status ?? {}, status);
+  const isHeld = uid !== key.uid || holds(request, { isForeign, isRecordChanged });
   const { minVersions = {}, ...written }: StatusWrite =
     status === null || isHeld
       ? {}
       : await writeOwnerStatus(access, { ...found, status: { ...status, turn } }).catch(failure);
-  const { writes = 0, turn: last = '' } = seen.status ?? {};
-  const isForeign = writes > (request.writes ?? writes) && !last.startsWith(`${run}/`);
   return {
     minVersions: maxVersions(reached, minVersions),
     writes: written.isWritten === true ? writes + 1 : writes,
@@ -111,6 +113,12 @@ export async function writeFound(
     ...(isForeign && { isForeign }),
   };
 }
+
+const holds = (
+  { holdsStatus, yieldsToOthers }: StatusRequest,
+  { isForeign, isRecordChanged }: { isForeign: boolean; isRecordChanged: boolean },
+): boolean =>
+  holdsStatus === 'All' || (holdsStatus === 'Reports' && !isRecordChanged) || (yieldsToOthers === true && isForeign);
 
 /** The worker that ends leaves the plan to another. */
 function failure(error: unknown): StatusWrite {

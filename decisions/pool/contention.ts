@@ -25,6 +25,12 @@ export const isContended = ({ foreignAt }: Contention, now: number): boolean =>
   foreignAt.filter((at) => at + WITHIN_MS > now).length >= TIMES;
 
 /**
+ * Whether a workflow that sees one more status of others stands aside. A plan that sees one then writes none: otherwise
+ * each of two workflows would take the last status of the other, which has stood aside since, for a new one.
+ */
+export const yieldsToOthers = (known: Contention, now: number): boolean => sawForeign(known, now, 0).asideUntil > now;
+
+/**
  * Returns what is known once a status of others was seen, as after a restore of Temporal. Of two workflows that write
  * again and again, one stands aside for as long as the other continues: the one to which `random`, from 0 to 1, happens
  * to give the longer time.

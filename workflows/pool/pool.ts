@@ -12,6 +12,7 @@ import {
   NO_CONTENTION,
   sawForeign,
   planAside,
+  yieldsToOthers,
   type Contention,
 } from '../../decisions/pool/contention.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -122,6 +123,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.#evacuations.request(),
       ...(this.#members === undefined ? {} : { membership: this.#members }),
       ...(isContended(this.#contention, Date.now()) && { isContended: true }),
+      ...(yieldsToOthers(this.#contention, Date.now()) && { yieldsToOthers: true }),
     };
     const planned = await plan.executeWithOptions({ summary: summary(this.planSummary) }, [request]);
     return 'incomplete' in planned || planned.gone ? planned : this.#unlessAside(planned);

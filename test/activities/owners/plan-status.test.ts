@@ -134,7 +134,11 @@ test('a status of another workflow is the record, and is told', async () => {
     },
     'status',
   );
-  expect(await plan({ turn: 2, writes: 2 })).toMatchObject({ isForeign: true, rollout: { state: { paused } } });
+  const yields = await plan({ turn: 2, writes: 2, yieldsToOthers: true });
+  expect(yields).toMatchObject({ isForeign: true, written: {}, writes: 5 });
+  expect(status()).toMatchObject({ writes: 5, turn: 'another/1' });
+  const overrules = await plan({ turn: 2, writes: 2 });
+  expect(overrules).toMatchObject({ isForeign: true, written: { isWritten: true }, rollout: { state: { paused } } });
   expect(status().rollout).toMatchObject({ paused });
   expect(await plan({ turn: 3, writes: status().writes })).not.toHaveProperty('isForeign');
 });

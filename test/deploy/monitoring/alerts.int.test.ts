@@ -169,8 +169,8 @@ const unwatched = (labels: string): string =>
 test.each([
   ['a Prometheus without any worker', [{ series: 'up', values: '1x30' }], ''],
   [
-    'one of two clusters whose workers are all gone',
-    [watching('east', 'east', '1 1 1 stale'), watching('west', 'west', '1x30')],
+    'one of three clusters whose workers are all gone',
+    [watching('east', 'east', '1 1 1 stale'), watching('west', 'west', '1x30'), watching('south', 'south', '1x30')],
     ',cluster="east"',
   ],
   [

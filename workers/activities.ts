@@ -11,7 +11,7 @@ import { createMachineTypeActivities } from '../activities/machine-types/machine
 import { createOperationActivities } from '../activities/operations/operations.ts';
 import { StatusReports } from '../activities/operations/status-reports.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
-import { ChosenUids } from '../activities/power/chosen-uids.ts';
+import { ChosenVmsOfRuns } from '../activities/power/chosen-vms.ts';
 import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
 import { createCheckActivities } from '../activities/rollout/checks/check-activities.ts';
@@ -54,7 +54,7 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
   const ownerIdOf: OwnerIdOf = (kind, ref) => ownerIdIn(kind, { cluster: config.cluster, ...ref });
   const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: config.cluster, ...ref });
   const ofOperations = { ...common, workflowIdOf, reports: new StatusReports({ client: ended, workflowIdOf }) };
-  const { changePower, ...power } = createPowerActivities({ ...ofOperations, chosenUids: new ChosenUids() });
+  const { changePower, ...power } = createPowerActivities({ ...ofOperations, chosenVms: new ChosenVmsOfRuns(cache) });
   const { updateVms, removeVms } = createUpdateActivities(common);
   const { followTransition, ...machineTypes } = createMachineTypeActivities({
     ...ofOperations,

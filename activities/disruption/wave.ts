@@ -19,6 +19,8 @@ const IDLE_SETTLE = { looks: 20, mostMs: 5_000 };
 const LOOK_AGAIN_MS = 30_000;
 /** Outcomes that matter are told after this long, in milliseconds: VMs that went down together fail together. */
 const NEWS_MS = 1_000;
+/** So many outcomes are told at once: Temporal limits the size of an answer. */
+const MOST_OUTCOMES = 2_000;
 /** At least so often it is told that the VMs are still waited for. */
 const SILENT_MS = 600_000;
 /** How long nothing is begun after a transient error, in milliseconds, times two for each in a row. */
@@ -285,6 +287,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (isDone || this.#in.cancelRequested.aborted) return now;
     const news = this.#newsSince === null ? Infinity : this.#newsSince + NEWS_MS;
     const report = this.#outcomes.length === 0 ? SILENT_MS : this.#in.reportMs;
+    if (this.#outcomes.length >= MOST_OUTCOMES) return now;
     return Math.min(news, this.#turnDueAt, this.#beganAt + report);
   }
 

@@ -14,13 +14,15 @@ import { failuresIn, type ObservedRun } from '../../decisions/operations/status.
 import { transitionOf } from '../../decisions/operations/transition.ts';
 import { whyAborted, whyNeverOpen } from '../../decisions/operations/why-refused.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
-import { bytesOfNames, MAX_BYTES } from '../../decisions/power/payload-bytes.ts';
+import { MAX_VMS } from '../../decisions/power/payload-bytes.ts';
+import { withIndex } from '../../decisions/runs/index-set.ts';
 import type { FailedVm } from '../../decisions/runs/progress.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { parseWanted } from '../changes/parse-wanted.ts';
 import { requireOwnWorkflow, type WorkflowIdOf } from './authority.ts';
+import { chosenIn, digestsOf } from './chosen-vms.ts';
 import { liveOperation } from './live-operation.ts';
 import { includedIn, scopeOf } from './scope.ts';
 import { writeOperationStatus } from './write-status.ts';
@@ -41,9 +43,6 @@ export interface OperationActivityOptions {
   cache: ClusterCache;
   workflowIdOf: WorkflowIdOf;
 }
-
-/** Most VMs of one run. */
-const MAX_VMS = 10_000;
 
 /**
  * Looks at the operation, and says what is to be done. Chooses its VMs if it is to begin, also anew, and notes that in
@@ -74,10 +73,11 @@ export async function begin(
   }
   const { names } = operation.spec.vms;
   const { namespace } = ref;
-  await cache.catchUp(neededFor(operation), { namespace, ...(names && { names }), areOfOthers: true });
-  const input = choose(cache, operation);
-  if ('end' in input) return finish(recorded, input.end);
+  const wanted = { namespace, ...(names && { names }), areOfOthers: true };
+  const asOf = pick(await cache.catchUp(neededFor(operation), wanted), ['pools', 'vms', 'vmis']);
   const failed = failuresIn(operation);
+  const input = choose(cache, operation, { asOf, failed });
+  if ('end' in input) return finish(recorded, input.end);
   await write(recorded, null, newProgress(input, failed, new Date().toISOString()));
   return { is: 'run', input, failed };
 }
@@ -119,8 +119,15 @@ async function recordUid(client: KubeClient, operation: StoredOperation): Promis
 
 type Choice<Input> = Input | { end: NonNullable<ObservedRun['end']> };
 
+interface Known {
+  /** What the caches have seen. */
+  asOf: ResourceVersions;
+  /** VMs that have failed before the operation begins anew. */
+  failed: FailedVm[];
+}
+
 /** Returns what the run is started with, or how the operation ends instead. */
-function choose(cache: ClusterCache, operation: StoredOperation): Choice<RunInput> {
+function choose(cache: ClusterCache, operation: StoredOperation, known: Known): Choice<RunInput> {
   const scope = scopeOf(cache, operation);
   const labelsOf = (namespace: string) => cache.namespaces.get(namespace);
   const missing = missingOf({ operation, scope, vms: cache.vms.values(), labelsOf });
@@ -131,31 +138,42 @@ function choose(cache: ClusterCache, operation: StoredOperation): Choice<RunInpu
   try {
     return operation.spec.action === 'MachineType'
       ? transitionInput(operation, includedIn(cache, operation))
-      : powerInput(cache, operation, scope);
+      : powerInput(cache, operation, scope, known);
   } catch (error) {
     if (error instanceof RangeError) return { end: { reason: 'InvalidGlob', message: error.message } };
     throw error;
   }
 }
 
-function powerInput(cache: ClusterCache, operation: StoredOperation, scope: OperationScope): Choice<PowerRunInput> {
+function powerInput(
+  cache: ClusterCache,
+  operation: StoredOperation,
+  scope: OperationScope,
+  { asOf, failed }: Known,
+): Choice<PowerRunInput> {
   const { spec, status } = operation;
-  const chosen = chooseVms({
-    operation,
-    scope,
-    vms: cache.vms.values(),
-    vmiOf: (vm) => cache.vmiOf(vm),
-    plugs: cache.kubevirtPlugs(),
-  });
-  const count = Object.values(chosen).reduce((sum, byName) => sum + Object.keys(byName).length, 0);
+  const chosen = digestsOf(
+    cache.vms,
+    chooseVms({
+      operation,
+      scope,
+      vms: cache.vms.values(),
+      vmiOf: (vm) => cache.vmiOf(vm),
+      plugs: cache.kubevirtPlugs(),
+    }),
+  );
+  const { count } = chosen;
   const { undo } = spec.patch ?? {};
   const noRecord = `no VM was touched: none of them has a record of an operation ${undo}`;
   if (count === 0 && undo !== undefined && status?.startTime === undefined)
     return { end: { reason: 'NotFound', message: noRecord } };
   const message = `${count} VMs are more than one operation may have: choose fewer by labels`;
-  if (count > MAX_VMS || bytesOfNames(chosen) > MAX_BYTES) return { end: { reason: 'TooManyVms', message } };
+  if (count > MAX_VMS) return { end: { reason: 'TooManyVms', message } };
   const action = spec.action as PowerAction;
-  return { ...commonInput(operation), action, chosen, ...limitsOf({ spec }, count) };
+  const { indexOf } = chosenIn(cache, action, chosen);
+  const indexes = failed.flatMap(({ vm }) => indexOf(vm) ?? []);
+  const ended = indexes.reduce(withIndex, '');
+  return { ...commonInput(operation), action, chosen, ended, asOf, ...limitsOf({ spec }, count) };
 }
 
 /** Which VMs it is about is judged anew at each look. */

@@ -7,7 +7,6 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
 import {
   addOutcome,
-  endedIn,
   isTripped,
   powerProgress,
   TALLIED,
@@ -15,10 +14,12 @@ import {
   type PowerTally,
 } from '../../decisions/power/progress.ts';
 import { isAboutVmi } from '../../decisions/power/target.ts';
+import { hasIndex } from '../../decisions/runs/index-set.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Change } from '../changes/vm-changer.ts';
 import type { Authority } from '../operations/authority.ts';
+import type { ChosenVms } from '../operations/chosen-vms.ts';
 import { limitsOver, whyExcludedBy } from './excluded-vms.ts';
 import type { ChangePowerRequest, RunChanges } from './request.ts';
 import { RunMethod, type RunLook, type RunMethodOptions } from './run-method.ts';
@@ -33,7 +34,7 @@ interface PowerMethodOptions
   authority: Authority;
   /** What `Patch` does. */
   change: Change | undefined;
-  chosen: Chosen;
+  chosen: ChosenVms;
 }
 
 /** Starts, stops, restarts, migrates or changes the chosen VMs of an operation. */
@@ -41,20 +42,26 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   readonly #in: PowerMethodOptions;
   readonly #limits: RunLimits;
   readonly #tally: PowerTally;
+  readonly #chosen: Chosen;
+  /** Chosen VMs that are not taken again, by `namespace/name`. */
+  readonly #ended: ReadonlySet<string>;
   readonly #namespaces: ReadonlySet<string>;
   /** Why a VM is not to be touched, ever; null if the operation is about it. */
   readonly #whyExcluded: ReturnType<typeof whyExcludedBy>;
 
   constructor(options: PowerMethodOptions) {
     const { authority, cache, change, chosen, request } = options;
-    const limits = limitsOver(cache, authority.operation, chosen, request.deadlineMs);
+    const { targets, indexOf } = chosen;
+    const limits = limitsOver(cache, authority.operation, targets, request.deadlineMs);
     const isDrain = isAboutVmi(request.action) && authority.operation?.metadata.labels?.[DRAIN_LABEL] !== undefined;
     const disruptsFor = isDrain ? DRAINS : {};
     super({ ...options, ...limits, ...disruptsFor, action: request.action, by: request.operation.uid, change });
     this.#in = options;
     this.#limits = limits;
     this.#tally = structuredClone(pick(request, TALLIED));
-    this.#namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
+    this.#chosen = targets;
+    this.#ended = new Set([...targets.keys()].filter((key) => hasIndex(request.ended, indexOf(key)!)));
+    this.#namespaces = new Set([...targets.keys()].map((key) => key.slice(0, key.indexOf('/'))));
     this.#whyExcluded = whyExcludedBy(cache, authority.operation);
   }
 
@@ -63,30 +70,36 @@ export class PowerMethod extends RunMethod<PowerPlan> {
     return this.#limits.deadlineMs;
   }
 
+  /** As the workflow takes it in, which does not know the VMs. */
+  protected override settled(outcome: PowerOutcome): PowerOutcome {
+    const index = this.#in.chosen.indexOf(outcome.vm);
+    return index === undefined ? outcome : { ...outcome, index };
+  }
+
   protected keep(outcome: PowerOutcome): void {
     addOutcome(this.#tally, this.#in.request.action, outcome);
   }
 
   protected whyStopped(held: RunChanges['held']): string | null {
-    return held?.why ?? (isTripped(this.#tally.failed, this.#limits.maxFailures) ? 'too many have failed' : null);
+    return held?.why ?? (isTripped(this.#tally, this.#limits.maxFailures) ? 'too many have failed' : null);
   }
 
   protected progress({ open, skipped, full }: PowerPlan): PowerProgress {
-    const { request, chosen } = this.#in;
+    const { request } = this.#in;
     const now = { open, skipped, full, inProgress: [...this.acting], paused: null, aborted: null };
     const phase = ACTION_LABELS[request.action].doing;
-    return powerProgress({ ...request, ...this.#limits }, chosen.size, this.#tally, { ...now, phase });
+    return powerProgress({ ...request, ...this.#limits }, this.#in.chosen.count, this.#tally, { ...now, phase });
   }
 
   protected plan({ ended, mayStart, now }: RunLook): PowerPlan {
-    const { request, chosen, authority } = this.#in;
+    const { request, authority } = this.#in;
     return planPower({
       action: request.action,
-      chosen,
+      chosen: this.#chosen,
       snapshot: this.snapshot,
       counted: this.counted,
       inProgress: this.acting,
-      ended: new Set([...endedIn(this.#tally), ...ended]),
+      ended: this.#ended.union(ended),
       whyNot: (vm) => this.power.held.whyNot(vm, now),
       whyExcluded: this.#whyExcluded,
       atOnce: this.#limits.atOnce,
@@ -107,12 +120,11 @@ export class PowerMethod extends RunMethod<PowerPlan> {
   }
 
   protected *recorded(): Iterable<string> {
-    const ended = new Set(endedIn(this.#tally));
-    for (const key of this.#in.chosen.keys()) if (!ended.has(key)) yield key;
+    for (const key of this.#chosen.keys()) if (!this.#ended.has(key)) yield key;
   }
 
   protected get limited(): Chosen {
-    return this.#in.chosen;
+    return this.#chosen;
   }
 
   protected whyNotMeant(vm: VmView, { vmiOf }: Parameters<VmPowerOptions['whyNotAnyMore']>[1]): string | null {

@@ -1,6 +1,5 @@
 import { pick } from '../../decisions/lib/json.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
-import { endedIn } from '../../decisions/power/progress.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
@@ -9,14 +8,14 @@ import { Authority, type WorkflowIdOf } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
 import { PREFLIGHT, type StatusReports } from '../operations/status-reports.ts';
 import { changeOf } from './change-of.ts';
-import type { ChosenUids } from './chosen-uids.ts';
+import type { ChosenVmsOfRuns } from './chosen-vms.ts';
 import { PowerMethod } from './power-method.ts';
 import { preflightPatch, type TriedChange } from './preflight-patch.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
 
 export interface PowerActivityOptions extends ActivityOptions {
   claims: DisruptionClaims;
-  chosenUids: ChosenUids;
+  chosenVms: ChosenVmsOfRuns;
   workflowIdOf: WorkflowIdOf;
   reports: StatusReports;
   /** Aborted when the worker is asked to shut down. */
@@ -27,7 +26,7 @@ export function createPowerActivities({
   client,
   cache,
   claims,
-  chosenUids,
+  chosenVms,
   workflowIdOf,
   reports,
   ...options
@@ -37,12 +36,16 @@ export function createPowerActivities({
      * Makes a dry run of each kind of change that an operation makes, before the first. Throws a non-retryable failure
      * if more VMs would be refused than may fail. Writes nothing: safe to run again at any point.
      */
-    preflightPatch: ({ operation }: Pick<ChangePowerRequest, 'operation'>): Promise<TriedChange> =>
+    preflightPatch: ({
+      operation,
+      minVersions,
+    }: Pick<ChangePowerRequest, 'operation' | 'minVersions'>): Promise<TriedChange> =>
       reports.watching(operation, PREFLIGHT, async () => {
         const claimed = { operation, action: 'Patch', isFresh: true } as const;
         const authority = await Authority.verify({ client, cache, workflowIdOf }, claimed);
         if (authority.whyOver() !== null) return { tried: 0, untried: 0 };
-        const chosen = await chosenUids.ofThisRun();
+        await cache.catchUp(minVersions, operation);
+        const { targets: chosen } = await chosenVms.ofThisRun('Patch');
         return preflightPatch({ client, cache, authority, chosen, concurrency: options.concurrency });
       }),
 
@@ -54,15 +57,25 @@ export function createPowerActivities({
     changePower: (request: ChangePowerRequest): Promise<ChangedPower> =>
       reports.watching(request.operation, 'the start, stop or restart of VMs', () =>
         withGracefulCancel(async (cancelRequested) => {
-          const { action, operation, requestedBy, reason, idledMs = 0, reportMs, inProgress } = request;
-          const isFresh = inProgress.length === 0 && endedIn(request).length === 0;
+          const {
+            action,
+            operation,
+            requestedBy,
+            reason,
+            idledMs = 0,
+            reportMs,
+            inProgress,
+            ended,
+            failures,
+          } = request;
+          const isFresh = inProgress.length === 0 && ended === '' && failures === 0;
           const authority = await Authority.verify({ client, cache, workflowIdOf }, { operation, action, isFresh });
           const operationVersion = refuseRestored(
             request,
             authority,
             await cache.catchUp(request.minVersions, operation),
           );
-          const chosen = await chosenUids.ofThisRun();
+          const chosen = await chosenVms.ofThisRun(action);
           const note = `${noteOf(action, authority.operation)}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
           const change = changeOf(authority.operation);
           return reports.during(operation, authority, async (tell) => {

@@ -9,6 +9,7 @@ import {
   type Verification,
   type VmInProgress,
 } from '../../decisions/power/outcome.ts';
+import { fitting } from '../../decisions/power/payload-bytes.ts';
 import type { AdmittedVm } from '../../decisions/power/plan.ts';
 import { isAboutVmi, targetOfVmi } from '../../decisions/power/target.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
@@ -122,6 +123,11 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
   /** Why the VM, as the API server has it, must no longer be acted on; null if it may. */
   protected abstract whyNotMeant(...of: Parameters<VmPowerOptions['whyNotAnyMore']>): string | null;
 
+  /** Returns an outcome as the workflow takes it in. */
+  protected settled(outcome: PowerOutcome): PowerOutcome {
+    return outcome;
+  }
+
   /** Judges a VMI that is ready after its restart. */
   protected verify(_vm: VmView, _live: VmiView): Verification {
     return { is: 'well' };
@@ -162,9 +168,10 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     options: WaveOptions,
     operationVersion: RunChanges['operationVersion'],
   ): Promise<{ changes: RunChanges; plan: Plan; idledMs: number }> {
-    const { outcomes: settled, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
+    const { outcomes, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
     if (isOver) this.#in.claims.leave(claimant());
     const { plan, digest } = this.#found!;
+    const settled = outcomes.map((outcome) => this.settled(outcome));
     const inProgress = begun.map(({ vm, since }) => ({ vm, since }));
     const held = this.#held;
     return { changes: { settled, inProgress, isOver, held, digest, minVersions, operationVersion }, plan, idledMs };
@@ -176,7 +183,13 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
       return { item: this.#itemOf(one), begun: one };
     });
     const names = new Set(begun.map(({ item }) => item.name));
-    return { begun, halfDone: this.#unreported((key) => names.has(key)) };
+    return {
+      begun,
+      halfDone: fitting(
+        this.#unreported((key) => names.has(key)),
+        names,
+      ),
+    };
   }
 
   /** VMs that this run has acted on, and not reported, in an attempt that was lost. */
@@ -201,8 +214,9 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     if (held !== null || !mayStart) claims.leave(claimant());
     tell(this.progress(plan));
     const newsAt = digest === request.digest ? Infinity : this.beganAt + request.reportMs;
+    const next = [...unreported, ...plan.admitted.map((admitted) => this.#itemOf(admitted))];
     return {
-      next: [...unreported, ...plan.admitted.map((admitted) => this.#itemOf(admitted))],
+      next: fitting(next, busy),
       waiting: [],
       open: plan.open + unreported.length,
       whyNot: full.join(', '),

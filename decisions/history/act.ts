@@ -46,6 +46,8 @@ const MESSAGE_LENGTH = 300;
 
 /** Acts that began within this time and ended in the same way are one act. */
 const TOGETHER_MS = 60_000;
+/** One act of more VMs would be too large to be kept. */
+export const MOST_TOGETHER = 1_000;
 
 /** The end of an act whose result is unknown. */
 export const unknown = (message: string): ActEnd => ({ end: 'Unknown', message });
@@ -96,6 +98,7 @@ function isOnSame({ vms }: Act, other: Act): boolean {
 
 const isAlike = (act: Act, other: Act): boolean =>
   SAME.every((field) => act[field] === other[field]) &&
+  other.vms.length < MOST_TOGETHER &&
   Math.abs(Date.parse(act.time) - Date.parse(other.time)) < TOGETHER_MS;
 
 /** The most that the records of one workflow take, as JSON: Temporal takes at most 2 MiB at once. */

@@ -34,7 +34,7 @@ export interface TransitionPlan {
   patch: string[];
   /** Groups of VMs that wait for a dry run to show their resulting type, which is then added to the `results`. */
   check: WantedResult[];
-  /** VMs that their pools could not update. */
+  /** VMs that their pools could not update; at most `MAX_TO_CHANGE`. */
   failures: PowerOutcome[];
   /** VMs to restart now. */
   admitted: AdmittedVm[];
@@ -73,7 +73,7 @@ export function planTransition(rules: TransitionRules, fleet: Fleet, turn: Trans
   return {
     patch: acts ? look.patch.slice(0, MAX_TO_CHANGE) : [],
     check: acts ? look.groups : [],
-    failures: look.failures,
+    failures: look.failures.slice(0, MAX_TO_CHANGE),
     admitted,
     unlabel: unlabel.slice(0, MAX_TO_CHANGE),
     counts,

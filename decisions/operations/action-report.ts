@@ -29,16 +29,16 @@ export const actionReport = (progress: OperationProgress): ActionReport =>
   progress.action === 'MachineType' ? transitionReport(progress) : powerReport(progress);
 
 function powerReport(progress: PowerProgress): ActionReport {
-  const { action, phase, chosen, done, failed, inProgress, open } = progress;
+  const { action, phase, chosen, done, failures, inProgress, open } = progress;
   const { doing, done: doneAs } = ACTION_LABELS[action];
   const parts = [
-    `${done.length} of ${chosen} VMs ${doneAs.toLowerCase()}`,
+    `${done} of ${chosen} VMs ${doneAs.toLowerCase()}`,
     `${inProgress.length} in progress`,
     `${open} to go`,
-    ...(failed.length === 0 ? [] : [`${failed.length} failed`]),
+    ...(failures === 0 ? [] : [`${failures} failed`]),
   ];
   const doingNow = inProgress.length === 0 && open > 0 && progress.full.length > 0 ? 'Waiting' : doing;
-  const lengths = { done: done.length, failed: failed.length, inProgress: inProgress.length };
+  const lengths = { done, failed: failures, inProgress: inProgress.length };
   return {
     vms: { chosen, ...lengths, open, excluded: excludedOf(progress) },
     doing: phase === 'Checking' ? phase : doingNow,

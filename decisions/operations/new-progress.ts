@@ -6,10 +6,6 @@ import type { FailedVm } from '../runs/progress.ts';
 import type { OperationProgress } from './action-report.ts';
 import type { RunInput } from './run-input.ts';
 
-/** How many VMs an operation was started with. */
-export const chosenIn = (chosen: Record<string, Record<string, string>>): number =>
-  Object.values(chosen).reduce((sum, uids) => sum + Object.keys(uids).length, 0);
-
 const NOTHING = { skipped: [], full: [], inProgress: [], paused: null, aborted: null };
 
 /** How an operation stands that begins. `failed`: see `failuresIn`. `now`: RFC 3339. */
@@ -21,7 +17,7 @@ export function newProgress(input: RunInput, failed: FailedVm[], now: string): O
       transition: input.transition,
       counts: NO_COUNTS,
     });
-  const { action, chosen } = input;
+  const { action, chosen, ended } = input;
   const phase = action === 'Patch' ? 'Checking' : ACTION_LABELS[action].doing;
-  return powerProgress(input, chosenIn(chosen), newTally(failed), { ...NOTHING, phase, open: chosenIn(chosen) });
+  return powerProgress(input, chosen.count, newTally(failed, ended), { ...NOTHING, phase, open: chosen.count });
 }

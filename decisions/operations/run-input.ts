@@ -11,14 +11,26 @@ interface CommonInput {
   reason: string | null;
 }
 
+/**
+ * The VMIs to restart or to migrate, or the VMs to start, stop or change: others of their names are left as they are.
+ * Compact, since one input holds a hundred thousand of them.
+ */
+export interface ChosenDigests {
+  count: number;
+  /** Where they are; null if there are too many namespaces to list. */
+  namespaces: string[] | null;
+  /** Some bytes for each, in order, in base64. */
+  digests: string;
+}
+
 /** By what an operation starts, stops, restarts, migrates or changes VMs. */
 export interface PowerRunInput extends RunLimits, CommonInput {
   action: PowerAction;
-  /**
-   * UIDs of the VMIs to restart, or of the VMs to start or stop, by namespace and VM name: others of their names are
-   * left as they are. Compact, since one input holds thousands of them.
-   */
-  chosen: Record<string, Record<string, string>>;
+  chosen: ChosenDigests;
+  /** Which of the chosen VMs have failed before the operation begins anew: an index set. */
+  ended: string;
+  /** What the caches had seen when the VMs were chosen. */
+  asOf: ResourceVersions;
 }
 
 /** By what an operation changes machine types. */

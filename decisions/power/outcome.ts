@@ -31,6 +31,8 @@ export interface VmInProgress {
 /** How it ended for one VM. */
 export interface PowerOutcome {
   vm: string;
+  /** Which of the chosen VMs it is, if they are known by that. */
+  index?: number;
   /** UID of the VM, if it has failed once it was in progress. */
   uid?: string;
   end:

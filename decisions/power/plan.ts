@@ -155,9 +155,10 @@ export function inOrder(
   budget: RunBudget,
   { chosen, order }: Pick<PowerPlanInput, 'chosen' | 'order'>,
 ): VmView[] {
-  const ranks = new Map(free.map((vm) => [vm, [budget.counts(vm) ? 0 : 1, ...policyRank(vm, order)]]));
-  const scattered = new Map(free.map((vm) => [vm, chosen.get(namespacedName(vm))!]));
-  return free.toSorted(
-    (a, b) => compareRanks(ranks.get(a)!, ranks.get(b)!) || (scattered.get(a)! < scattered.get(b)! ? -1 : 1),
-  );
+  const places = free.map((vm) => ({
+    vm,
+    rank: [budget.counts(vm) ? 0 : 1, ...policyRank(vm, order)],
+    target: chosen.get(namespacedName(vm))!,
+  }));
+  return places.sort((a, b) => compareRanks(a.rank, b.rank) || (a.target < b.target ? -1 : 1)).map(({ vm }) => vm);
 }

@@ -1,5 +1,7 @@
+import { CAPS } from '../../api/lib/caps.ts';
 import { pick } from '../lib/json.ts';
 import { addFailure } from '../runs/failures.ts';
+import { withIndex } from '../runs/index-set.ts';
 import { OVER, type FailedVm, type RunProgress, type RunOutline } from '../runs/progress.ts';
 import { because, formatCounts, formatPace, formatVms } from '../runs/report.ts';
 import { withSkipped, type Skipped } from '../runs/skipped.ts';
@@ -25,8 +27,12 @@ export interface PowerProgress extends RunProgress {
   maxFailures: number;
   requestedBy: string;
   reason: string | null;
-  /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
-  done: string[];
+  /** How many VMs were seen to have stopped, or to be ready; after a restart, with another VMI. */
+  done: number;
+  /** How many have failed: `failed` names the newest. */
+  failures: number;
+  /** How many of these were not ready before either. */
+  wereDown: number;
   /** How many VMs still need something, without VMs that may not be touched. */
   open: number;
   /** How many of those done are changed, and need more until that has its whole effect. */
@@ -35,42 +41,43 @@ export interface PowerProgress extends RunProgress {
 
 type Needs = Partial<Record<Exclude<ChangeNeed, 'Nothing'>, number>>;
 
+const COUNTED = ['done', 'failures', 'wereDown', 'failed', 'needs'] as const;
+
 /** What has become of the VMs of a run: plain data. */
-export interface PowerTally extends Pick<PowerProgress, 'done' | 'failed' | 'needs'> {
+export interface PowerTally extends Pick<PowerProgress, (typeof COUNTED)[number]> {
   /** VMs that are left as they are, or in part, for what was seen when their turn came. */
   excluded: Skipped[];
-  /** VMs that a user has deleted, stopped or started while they were in progress, and others that are left. */
-  gone: string[];
+  /** Which of the chosen VMs are not taken again: an index set. */
+  ended: string;
 }
 
-export const TALLIED = ['done', 'failed', 'needs', 'excluded', 'gone'] as const satisfies (keyof PowerTally)[];
+export const TALLIED = [...COUNTED, 'excluded', 'ended'] as const satisfies (keyof PowerTally)[];
 
-/** `failed`: those of an earlier run of the operation. */
-export const newTally = (failed: FailedVm[] = []): PowerTally => ({
-  done: [],
+/** `failed`, `ended`: those of an earlier run of the operation. */
+export const newTally = (failed: FailedVm[] = [], ended = ''): PowerTally => ({
+  done: 0,
+  failures: failed.length,
+  wereDown: failed.filter(({ wasDown }) => wasDown === true).length,
   failed: [...failed],
   needs: {},
   excluded: [],
-  gone: [],
+  ended,
 });
-
-/** VMs that are not taken again, by `namespace/name`. */
-export const endedIn = ({ done, gone, failed }: PowerTally): string[] => [
-  ...done,
-  ...gone,
-  ...failed.map(({ vm }) => vm),
-];
 
 /** Adds what has become of a VM. */
 export function addOutcome(tally: PowerTally, action: PowerAction, outcome: PowerOutcome): void {
-  const { vm, end, message = '', wasDown, need } = outcome;
-  const { done, gone, needs, failed } = tally;
+  const { vm, index, end, message = '', wasDown, need } = outcome;
+  const { needs, failed } = tally;
   const isDone = end === ACTION_LABELS[action].done;
-  if (isDone) done.push(vm);
+  if (isDone) tally.done++;
   if (isDone && need !== undefined) needs[need] = (needs[need] ?? 0) + 1;
-  if (end === 'Gone' || end === 'Left') gone.push(vm);
   if (end === 'Left') tally.excluded = withSkipped(tally.excluded, vm, message);
-  if (end === 'Failed') addFailure(failed, { vm, message, ...(wasDown === true && { wasDown }) });
+  if (index !== undefined) tally.ended = withIndex(tally.ended, index);
+  if (end !== 'Failed') return;
+  tally.failures++;
+  if (wasDown === true) tally.wereDown++;
+  addFailure(failed, { vm, message, ...(wasDown === true && { wasDown }) });
+  failed.splice(0, failed.length - CAPS.failureReasons);
 }
 
 type InProgress = Pick<PowerProgress, 'phase' | 'open' | 'skipped' | 'full' | 'inProgress' | 'paused' | 'aborted'>;
@@ -83,44 +90,44 @@ export const powerProgress = (
 ): PowerProgress => ({
   ...pick(input, ['action', 'atOnce', 'maxFailures', 'requestedBy', 'reason']),
   chosen,
-  ...pick(tally, ['done', 'failed', 'needs']),
+  ...pick(tally, COUNTED),
   ...now,
   skipped: [...now.skipped, ...tally.excluded],
 });
 
-export const isTripped = (failed: readonly Pick<FailedVm, 'wasDown'>[], maxFailures: number): boolean =>
-  failed.filter(({ wasDown }) => wasDown !== true).length > maxFailures;
+export const isTripped = (
+  { failures, wereDown }: Pick<PowerTally, 'failures' | 'wereDown'>,
+  maxFailures: number,
+): boolean => failures - wereDown > maxFailures;
 
 export function powerOutline(progress: PowerProgress): RunOutline {
-  const { action, phase, chosen, atOnce, maxFailures, requestedBy, reason, done, failed, inProgress } = progress;
+  const { action, phase, chosen, atOnce, maxFailures, requestedBy, reason, done, failures, inProgress } = progress;
   const doneAs = ACTION_LABELS[action].done.toLowerCase();
   return {
     numbers: {
-      done: done.length,
+      done,
       of: chosen,
       doneAs,
       others: formatCounts([
         [inProgress.length, 'in progress'],
         [toGo(progress), 'to go'],
-        [failed.length, 'failed'],
+        [failures, 'failed'],
       ]),
     },
     end: formatEnd(progress, doneAs),
     open: progress.open,
     isOver: OVER.has(phase),
-    isTripped: isTripped(failed, maxFailures),
+    isTripped: isTripped(progress, maxFailures),
     maxFailures,
-    failures: failed.length,
+    failures,
     faults: [],
     about: [`${action} of ${formatPace(chosen, atOnce)}; requested by ${requestedBy}${because(reason)}`],
   };
 }
 
 /** Number of VMs still to be taken: all of them until the workflow has looked at them for the first time. */
-function toGo({ phase, chosen, done, inProgress, open, failed, skipped }: PowerProgress): number {
-  return !OVER.has(phase) && [done, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
-    ? chosen
-    : open;
+function toGo({ phase, chosen, done, inProgress, open, failures, skipped }: PowerProgress): number {
+  return !OVER.has(phase) && done + inProgress.length + failures + skipped.length + open === 0 ? chosen : open;
 }
 
 /** Why nothing was to be done to a VM. */
@@ -143,9 +150,9 @@ const formatNeeds = (needs: Needs): string =>
     .flatMap((need) => (needs[need] === undefined ? [] : [`; ${needs[need]} ${NEEDS[need]}`]))
     .join('');
 
-function formatEnd({ action, done, chosen, failed, open, skipped, needs }: PowerProgress, doneAs: string): string {
+function formatEnd({ action, done, chosen, failures, open, skipped, needs }: PowerProgress, doneAs: string): string {
   const waiting = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
-  const rest = chosen - done.length - failed.length - waiting;
+  const rest = chosen - done - failures - waiting;
   const others = rest === 0 ? '' : `; nothing to do for ${rest}: ${NOTHING_TO_DO[action]}`;
-  return `${done.length} of ${formatVms(chosen)} ${doneAs}${formatNeeds(needs)}${others}`;
+  return `${done} of ${formatVms(chosen)} ${doneAs}${formatNeeds(needs)}${others}`;
 }

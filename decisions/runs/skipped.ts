@@ -14,6 +14,8 @@ export interface Skipped {
 /** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
 const MAX_REASONS = 40;
 const MAX_NAMES = 40;
+/** Most bytes of the names of all reasons. */
+const NAMES_BYTES = 100_000;
 const MESSAGE_LENGTH = 300;
 const OTHERS = 'for other reasons';
 /** The same for VMs that are left for good, in addition to everything else that a run keeps. */
@@ -26,8 +28,11 @@ const EXCLUDED_NAMES = 10;
  */
 export function inShort(skipped: readonly Skipped[]): Skipped[] {
   const first = skipped.slice(0, MAX_REASONS);
+  let bytes = NAMES_BYTES;
+  const named = (vms: readonly string[]): string[] =>
+    vms.slice(0, MAX_NAMES).filter(({ length }) => (bytes -= length + 3) >= 0);
   const shortened = first.map(({ message, isExcluded, count, vms }) => {
-    return { message: message.slice(0, MESSAGE_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
+    return { message: message.slice(0, MESSAGE_LENGTH), isExcluded, count, vms: named(vms) };
   });
   const rest = skipped.slice(MAX_REASONS);
   return [...shortened, ...others(true, rest), ...others(false, rest)];

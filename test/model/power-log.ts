@@ -66,7 +66,7 @@ export class PowerLog implements Onlooker {
 
   /** `events`: about how many events the history has. */
   end({ phase, done, failed, open, skipped, full }: PowerProgress, events: number): void {
-    this.person(`it is ${phase}: ${done.length} done, ${open} to go, about ${events} events`);
+    this.person(`it is ${phase}: ${done} done, ${open} to go, about ${events} events`);
     for (const { vm, message: why } of failed) this.#lines.push(`  failed: ${vm}: ${why}`);
     for (const { vms, message: why } of skipped) this.#lines.push(`  skipped: ${formatNames(vms)}: ${why}`);
     for (const why of full) this.#lines.push(`  full: ${why}`);

@@ -114,7 +114,7 @@ const journalOf = (run: CarriedRun | null, ended: OperationEnd): Journal =>
   new Journal((run ?? ended)?.acts, run === null ? undefined : bytesFor(run.input));
 
 const bytesFor = (input: RunInput): number | undefined =>
-  input.action === 'MachineType' ? undefined : bytesOfRecords(input.chosen);
+  input.action === 'MachineType' ? undefined : bytesOfRecords(input.chosen.count);
 
 const carriedOn = ({ input }: CarriedRun, { carried }: PowerRun | TransitionRun, journal: Journal): CarriedRun =>
   ({ input, state: carried, acts: journal.kept }) as CarriedRun;

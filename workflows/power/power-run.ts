@@ -5,7 +5,6 @@ import type { Act, BegunAct } from '../../decisions/history/act.ts';
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { chosenIn } from '../../decisions/operations/new-progress.ts';
 import type { PowerRunInput } from '../../decisions/operations/run-input.ts';
 import { ACTION_LABELS, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
@@ -53,27 +52,26 @@ const PREFLIGHT = { summary: 'try each kind of change in a dry run' };
 export class PowerRun extends Run<ChangedPower, PowerDoing> {
   readonly #input: PowerRunInput;
   readonly #state: PowerState;
-  readonly #chosen: number;
 
   constructor({ input, state: carried, failed }: CarriedPower, journal: Journal) {
     const state = carried ?? begun(input, failed);
     super(state, ACTION_LABELS[input.action].doing, { journal, isNew: carried === null });
     this.#input = input;
     this.#state = state;
-    this.#chosen = chosenIn(input.chosen);
-    this.touch(Object.keys(input.chosen).map((namespace) => `${namespace}/`));
+    this.touch(input.chosen.namespaces?.map((namespace) => `${namespace}/`) ?? null);
   }
 
   get progress(): PowerProgress {
     const state = this.#state;
     const inProgress = state.inProgress.map(({ vm }) => vm);
     const now = { phase: this.phase, ...pick(state, ['open', 'skipped', 'full', 'paused', 'aborted']), inProgress };
-    return powerProgress(this.#input, this.#chosen, state, now);
+    return powerProgress(this.#input, this.#input.chosen.count, state, now);
   }
 
   protected async check(): Promise<void> {
     const { action, operation } = this.#input;
-    if (action === 'Patch') await preflightPatch.executeWithOptions(PREFLIGHT, [{ operation }]);
+    if (action === 'Patch')
+      await preflightPatch.executeWithOptions(PREFLIGHT, [{ operation, minVersions: this.#state.minVersions }]);
   }
 
   override resume(): void {
@@ -96,11 +94,11 @@ export class PowerRun extends Run<ChangedPower, PowerDoing> {
   }
 
   protected hasFailures(): boolean {
-    return this.#state.failed.length > 0;
+    return this.#state.failures > 0;
   }
 
   protected isTripped(): boolean {
-    return isTripped(this.#state.failed, this.#input.maxFailures);
+    return isTripped(this.#state, this.#input.maxFailures);
   }
 
   protected override isDone({ open }: ChangedPower): boolean {
@@ -135,10 +133,11 @@ export class PowerRun extends Run<ChangedPower, PowerDoing> {
   }
 }
 
-const begun = ({ chosen }: PowerRunInput, failed: FailedVm[] = []): PowerState => ({
+const begun = ({ chosen, ended, asOf }: PowerRunInput, failed?: FailedVm[]): PowerState => ({
   ...newRunState(),
-  ...newTally(failed),
-  open: chosenIn(chosen),
+  minVersions: asOf,
+  ...newTally(failed, ended),
+  open: chosen.count,
   skipped: [],
   full: [],
   idledMs: 0,

@@ -7,7 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ActedOn, RunChanges } from '../../activities/power/request.ts';
-import type { BegunAct } from '../../decisions/history/act.ts';
+import { MOST_TOGETHER, type BegunAct } from '../../decisions/history/act.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import { RESTORED } from '../../decisions/operations/restored.ts';
@@ -206,9 +206,9 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
   }
 
   /** Notes where the run acts: `drover history` reads the histories of no others. */
-  protected touch(keys: readonly string[]): void {
+  protected touch(keys: readonly string[] | null): void {
     const state = this.#state;
-    const namespaces = withNamespaces(state.namespaces, keys);
+    const namespaces = keys && withNamespaces(state.namespaces, keys);
     if (namespaces === state.namespaces) return;
     state.namespaces = namespaces;
     upsertSearchAttributes([{ key: DroverNamespaces, value: namespaces }]);
@@ -237,7 +237,8 @@ export abstract class Run<Found extends RunChanges, Working extends string> {
     if (vms.length > 0) {
       this.touch(vms);
       const time = new Date(Math.min(...begun.map(({ since = Date.now() }) => since))).toISOString();
-      this.journal.begin({ ...this.recorded(), vms, time });
+      for (let at = 0; at < vms.length; at += MOST_TOGETHER)
+        this.journal.begin({ ...this.recorded(), vms: vms.slice(at, at + MOST_TOGETHER), time });
     }
     Object.assign(state, { inProgress, operationVersion });
     if (held?.isOver === true) state.aborted ??= bySpec(held.why);

@@ -181,6 +181,18 @@ test('a VM that is already down waits for nothing', async () => {
   await result;
 });
 
+test('an answer has some thousands of outcomes at most: the rest is for the next call', async () => {
+  const fleet = new Fleet();
+  fleet.most = Infinity;
+  const begun = Array.from({ length: 2_000 }, (_, n) => ({ vm: `vm-${n}`, since: 0 }));
+  for (const { vm } of begun) fleet.back.add(vm);
+  const names = Array.from({ length: 2_100 }, (_, n) => `vm-${n}`);
+  const { outcomes, isOver } = await run(fleet, names, { begun }).result;
+  expect(outcomes).toHaveLength(2_000);
+  expect(isOver).toBe(false);
+  expect(fleet.taken.length).toBeLessThan(10);
+});
+
 test('an outcome that others must know is reported within moments, with what is on its way', async () => {
   const fleet = new Fleet();
   fleet.most = 2;

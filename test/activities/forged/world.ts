@@ -4,6 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { onTestFinished, vi } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { digestsOf } from '../../../activities/operations/chosen-vms.ts';
 import type { OwnerKey } from '../../../activities/owners/owner-key.ts';
 import {
   API_VERSION,
@@ -159,9 +160,11 @@ export class World {
       const [pod = null] = Object.keys((status as { activePods?: object } | undefined)?.activePods ?? {});
       (chosen[metadata.namespace!] ??= {})[metadata.name] = targetOfVmi(action, { uid: metadata.uid, pod });
     }
-    const input = {
-      payloads: [defaultPayloadConverter.toPayload({}), defaultPayloadConverter.toPayload({ input: { chosen } })],
-    };
+    const vms = new Map(
+      this.server.all(VirtualMachines).map(({ metadata }) => [`${metadata.namespace}/${metadata.name}`, metadata]),
+    );
+    const run = { input: { chosen: digestsOf(vms, chosen) } };
+    const input = { payloads: [defaultPayloadConverter.toPayload({}), defaultPayloadConverter.toPayload(run)] };
     const history = { events: [{ workflowExecutionStartedEventAttributes: { input } }] };
     return {
       withAbortSignal: (_signal: AbortSignal, work: () => unknown) => work(),

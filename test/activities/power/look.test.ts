@@ -32,7 +32,7 @@ test('an observation stays small, however many VMs there are and however long th
     cache,
     workflowIdOf: () => 'run',
     reports: new StatusReports({ client, workflowIdOf: () => 'run' }),
-    chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
+    chosenVms: { ofThisRun: () => Promise.resolve({ count: chosen.size, targets: chosen, indexOf: () => 0 }) },
     claims: { leave: () => {} },
     stopping: new AbortController().signal,
   };

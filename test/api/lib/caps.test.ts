@@ -431,6 +431,7 @@ const NO_MEMORY = {
   'as much as is done at once: the next plan does the rest': [
     'activities/disruption-budget/claim-queues.ts: TOGETHER',
     'activities/disruption-budget/disruption-claims.ts: MOST_REFRESHED',
+    'activities/disruption/wave.ts: MOST_OUTCOMES',
     'decisions/disks/reuse.ts: MAX_DISKS',
     'decisions/drain/plan.ts: MAX_AT_ONCE',
     'decisions/machine-types/plan.ts: MAX_TO_CHANGE',
@@ -442,7 +443,7 @@ const NO_MEMORY = {
     'activities/cache/objects/expansions.ts: MOST',
     'activities/machine-types/other-transitions.ts: MOST_KNOWN',
     'activities/operations/status-reports.ts: OPERATIONS_KEPT',
-    'activities/power/chosen-uids.ts: RUNS_KEPT',
+    'activities/power/chosen-vms.ts: RUNS_KEPT',
     'activities/rollout/batch-cache.ts: RUNS_KEPT',
     'decisions/from-object/intern-parts.ts: MAX_KEPT',
     'decisions/from-object/intern.ts: MAX_KEPT',

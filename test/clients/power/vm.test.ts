@@ -37,7 +37,9 @@ const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
   maxFailures: 0,
   requestedBy: 'ada',
   reason: null,
-  done: ['shop/vm-1', 'shop/vm-2'],
+  done: 2,
+  failures: fields.failed?.length ?? 0,
+  wereDown: fields.failed?.filter(({ wasDown }) => wasDown === true).length ?? 0,
   failed: [],
   inProgress: [],
   open: 0,
@@ -157,7 +159,7 @@ describe('the progress of a restart', () => {
   });
 
   test('shows all VMs as still to do before its first look', () => {
-    const begun = { done: [], open: 0 };
+    const begun = { done: 0, open: 0 };
     const line = (fields: Partial<PowerProgress>): string | undefined => linesOf({ ...begun, ...fields })[0];
     expect(line({})).toMatch(/ 0\/10 restarted, 10 to go: Restarting$/);
     expect(line({ skipped: [later] })).toMatch(/ 0\/10 restarted: Restarting$/);

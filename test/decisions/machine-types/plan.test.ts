@@ -231,6 +231,10 @@ describe('pools', () => {
     expect(
       plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasAvailable: true }] }),
     ).toMatchObject({ failures: [], open: 0 });
+    const all = Array.from({ length: MAX_TO_CHANGE + 1 }, (_, n) => aPoolVm(n + 1, pool));
+    const every = { ...rollout, failures: all.map(({ name: vm }) => ({ vm, message: 'not ready', at: '' })) };
+    const of = { ...changed, status: { ...changed.status!, rollout: every } };
+    expect(plan({ vms: all, pool: of }).failures).toHaveLength(MAX_TO_CHANGE);
   });
 });
 

@@ -26,7 +26,7 @@ const told = ({ conditions = [] }: OperationStatus): string[] =>
 
 test('a run in progress is reported in numbers, and is in progress for kstatus', () => {
   const progress = aProgress({
-    done: ['shop/a'],
+    done: 1,
     failed: [{ vm: 'shop/b', message: 'late', wasDown: true }],
     inProgress: ['shop/c'],
     open: 2,
@@ -78,7 +78,7 @@ test('an operation that is paused is held: neither on its way nor stalled', () =
 });
 
 test.each([
-  [{ done: ['shop/a'], open: 0 }, 'Complete'],
+  [{ done: 1, open: 0 }, 'Complete'],
   [{ failed: [{ vm: 'shop/a', message: '' }], open: 3 }, 'VmsFailed'],
   [{ open: 1 }, 'Incomplete'],
   [{ aborted: request, open: 3 }, 'Aborted'],
@@ -98,7 +98,7 @@ test('what an earlier run has reported stays, and the failures that it names cou
     { vm: 'shop/b', message: 'late', wasDown: true as const },
     { vm: 'pool shop/web', message: 'refused' },
   ];
-  const before = statusOf(anOperation(), { progress: aProgress({ done: ['shop/a'], failed, open: 3 }) });
+  const before = statusOf(anOperation(), { progress: aProgress({ done: 1, failed, open: 3 }) });
   const end = { reason: 'Refused', message: 'a fault' } as const;
   const after = statusOf(anOperation({}, {}, before), { progress: null, end });
   expect(after).toMatchObject({ vms: before.vms, startTime: before.startTime, completionTime: NOW });

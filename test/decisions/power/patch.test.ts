@@ -140,7 +140,7 @@ test('a change with restarts and without a limit of its own proceeds like a rest
 test('the end reports what the changes still need, and how many had them before', () => {
   const progress = aProgress({
     action: 'Patch',
-    done: ['shop/a', 'shop/b', 'shop/c'],
+    done: 3,
     open: 0,
     needs: { Restart: 2, Live: 1 },
     skipped: [{ message: 'there is no disk', isExcluded: true, count: 1, vms: ['shop/d'] }],

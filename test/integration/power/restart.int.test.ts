@@ -27,7 +27,7 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
   const names = Object.keys(shapes).sort();
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', chosen: 10, failed: [], open: 0, inProgress: [], skipped: [] });
-  expect(result.done.sort()).toEqual(names.map((name) => vms.key(name)));
+  expect(result.done).toBe(names.length);
   const after = await vms.vmis();
   expect(Object.keys(after).sort()).toEqual(names);
   expect(names.filter((name) => after[name] === before[name])).toEqual([]);
@@ -58,7 +58,7 @@ crashTest('restarts')(
     }
     const result = await restart.result();
     expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
-    expect(result.done.length).toBe(VMS);
+    expect(result.done).toBe(VMS);
     expect(await vms.restarts()).toEqual(each(names, 1));
     expect(vms.watch.log.mostUnavailable()).toBe(2);
   },
@@ -76,13 +76,13 @@ test('two restarts at once over the same VMs restart none twice, and keep within
     { phase: 'Complete', failed: [], open: 0 },
   ]);
   // Both may have worked on the same VM: the second has only seen it come back.
-  expect([...new Set(results.flatMap(({ done }) => done))].sort()).toEqual(names.map((name) => vms.key(name)));
+  expect(results[0]!.done + results[1]!.done).toBeGreaterThanOrEqual(names.length);
   expect(await vms.restarts()).toEqual(each(names, 1));
   expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   expect(await (await vms.restart(vmis)).result()).toMatchObject({
     phase: 'Complete',
     chosen: 6,
-    done: [],
+    done: 0,
     open: 0,
   });
 });
@@ -114,7 +114,7 @@ test('a run with a long history continues in a new one, even with a VM in progre
     phase: 'Paused',
     chosen: 3,
     inProgress: [],
-    done: [expect.any(String)],
+    done: 1,
     paused: { by: 'its operation' },
     reason: 'leaks',
   });
@@ -122,6 +122,6 @@ test('a run with a long history continues in a new one, even with a VM in progre
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
   expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([vms.namespace]);
   await restart.set({ aborted: true });
-  expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
+  expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: 1, open: 2 });
   expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
 });

@@ -25,7 +25,7 @@ test('VMs of every run strategy are stopped and started again, each as KubeVirt 
   const vms = await TestVms.of(fleet(), shapes);
   const stopped = await (await vms.power('Stop', names, { atOnce: 6, reason: 'the sale is over' })).result();
   expect(stopped).toMatchObject({ phase: 'Complete', chosen: 6, failed: [], open: 0, inProgress: [] });
-  expect(stopped.done.toSorted()).toEqual(['a', 'm', 'o', 'r'].map((name) => vms.key(name)));
+  expect(stopped.done).toBe(4);
   expect(stopped.skipped).toMatchObject([{ vms: [vms.key('exempt')], isExcluded: true }]);
   expect(Object.keys(await vms.vmis())).toEqual(['exempt']);
   expect(await vms.strategies(names)).toEqual(['Halted', 'Halted', 'Manual', 'Halted', 'RerunOnFailure', 'Always']);
@@ -35,7 +35,7 @@ test('VMs of every run strategy are stopped and started again, each as KubeVirt 
 
   const started = await (await vms.power('Start', names, { atOnce: 2 })).result();
   expect(started).toMatchObject({ phase: 'Complete', failed: [], open: 0, skipped: [] });
-  expect(started.done.toSorted()).toEqual(['a', 'h', 'm', 'o', 'r'].map((name) => vms.key(name)));
+  expect(started.done).toBe(5);
   expect(await vms.strategies(names)).toEqual(['Always', 'Always', 'Manual', 'Always', 'RerunOnFailure', 'Always']);
   await vms.ready(names);
   expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
@@ -49,12 +49,12 @@ crashTest('starts')(
     const vms = await TestVms.of(fleet(), each(namesUpTo('vm', VMS), { runStrategy: 'Halted' }));
     const names = namesUpTo('vm', VMS);
     const run = await vms.power('Start', names, { atOnce: 2 });
-    await until(async () => expect((await run.progress()).done.length).toBeGreaterThanOrEqual(2));
+    await until(async () => expect((await run.progress()).done).toBeGreaterThanOrEqual(2));
     await worker.kill();
     worker = await fleet().startWorker();
     const result = await run.result();
     expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
-    expect(result.done.toSorted()).toEqual(names.map((name) => vms.key(name)));
+    expect(result.done).toBe(names.length);
     expect(await vms.restarts()).toEqual(each(names, 1));
     expect(vms.watch.log.mostUnavailable()).toBe(2);
   },
@@ -79,22 +79,23 @@ test("a user's changes meanwhile stay, and a pause, a failure and an abort leave
   for (const name of names)
     await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', soon);
   await vms.virtctl(nameOf(first!), 'stop');
-  await run.until({ done: expect.arrayContaining([expect.any(String)]) as string[] });
+  await until(async () => expect((await run.progress()).done).toBeGreaterThan(0));
   await run.set({ paused: true });
   await run.until({ phase: 'Paused', inProgress: [] });
-  const { done } = await run.progress();
-  expect(done).not.toContain(first);
+  const done = Object.keys(await vms.vmis());
+  expect((await run.progress()).done).toBe(done.length);
+  expect(done).not.toContain(nameOf(first!));
   // A user stops one that the run has started: it is not started again.
-  await vms.virtctl(nameOf(done[0]!), 'stop');
-  await until(async () => expect(Object.keys(await vms.vmis())).not.toContain(nameOf(done[0]!)));
+  await vms.virtctl(done[0]!, 'stop');
+  await until(async () => expect(Object.keys(await vms.vmis())).not.toContain(done[0]));
   await run.set({ paused: false });
   await run.until({ inProgress: [expect.any(String)] });
   const [last] = (await run.progress()).inProgress;
-  expect([first, ...done]).not.toContain(last);
+  expect([nameOf(first!), ...done]).not.toContain(nameOf(last!));
   await run.set({ aborted: true });
   expect(await run.result()).toMatchObject({ phase: 'Aborted', inProgress: [], failed: [] });
   const left = await vms.vmis();
-  expect([first!, done[0]!].filter((key) => nameOf(key) in left)).toEqual([]);
+  expect([nameOf(first!), done[0]!].filter((name) => name in left)).toEqual([]);
 });
 
 /** A template of two cores with another run strategy. */
@@ -121,7 +122,7 @@ test.each(['Always', 'Halted'] as const)(
     if (runStrategy === 'Always') await vms.ready(names);
     const [action, wanted] = runStrategy === 'Always' ? (['Stop', 'Halted'] as const) : (['Start', 'Always'] as const);
     const run = await vms.power(action, ['web-1', 'web-2'], { atOnce: 2 });
-    expect(await run.result()).toMatchObject({ phase: 'Complete', done: [{}, {}].map(() => expect.any(String)) });
+    expect(await run.result()).toMatchObject({ phase: 'Complete', done: 2 });
     const next = otherTemplate(runStrategy, 2);
     await fleet().patchPool(namespace, 'web', { template: next });
     await until(async () =>

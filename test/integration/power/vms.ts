@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { expect, onTestFinished } from 'vitest';
+import { digestsOf } from '../../../activities/operations/chosen-vms.ts';
 import { EVENT_REPORTER } from '../../../api/labels-and-annotations.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
@@ -28,7 +29,9 @@ type Vm = Stored<VirtualMachine & KubeObject>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 type Pod = Stored<KubeObject & { spec: { containers: { name: string }[] } }>;
 
-interface RunOptions extends Partial<Omit<PowerRunInput, 'operation'>> {
+interface RunOptions extends Partial<Omit<PowerRunInput, 'operation' | 'chosen'>> {
+  /** See `chooseVms`. */
+  chosen?: Record<string, Record<string, string>>;
   /** What an earlier run of the workflow has handed on. */
   carried?: PowerState | null;
 }
@@ -177,7 +180,7 @@ export class TestVms {
   ): Promise<TestRun> {
     const input = {
       action,
-      chosen: {} as PowerRunInput['chosen'],
+      chosen: {} as Record<string, Record<string, string>>,
       atOnce: 1,
       maxFailures: 0,
       deadlineMs: 60_000,
@@ -187,6 +190,8 @@ export class TestVms {
     };
     await this.#aged();
     const { kube, temporal } = this.#fleet;
+    const { items } = await kube.list<Stored>(VirtualMachines, { namespace: this.namespace });
+    const vms = new Map(items.map(({ metadata: vm }) => [`${this.namespace}/${vm.name}`, vm]));
     const { metadata } = await kube.create(VirtualMachineOperations, {
       metadata: { namespace: this.namespace, name: `t${Math.random().toString(36).slice(2, 9)}` },
       spec: {
@@ -205,7 +210,7 @@ export class TestVms {
       // A worker may have started it, and waits until it is no longer paused.
       workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       taskQueue: taskQueueOf('default'),
-      args: [key, { input: { ...input, operation }, state }],
+      args: [key, { input: { ...input, chosen: digestsOf(vms, input.chosen), ended: '', asOf: {}, operation }, state }],
     });
     const run = new TestRun(handle, (spec) => kube.patch(VirtualMachineOperations, operation, 'merge', { spec }));
     await run.set({ paused: false });

@@ -1,3 +1,4 @@
+import { digestsOf } from '../../../activities/operations/chosen-vms.ts';
 import type { OperationSpec } from '../../../api/operations/operation.ts';
 import { VirtualMachineOperations } from '../../../api/resources.ts';
 import { operationResource } from '../../../decisions/operations/ref.ts';
@@ -6,13 +7,18 @@ import { operationIdOf, type OperationKey } from '../../../workflows/lib/message
 import { NAMESPACE, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 
+/** `chosen`: see `chooseVms`. */
+export interface PowerGiven extends Omit<PowerRunInput, 'operation' | 'chosen' | 'ended' | 'asOf'> {
+  chosen: Record<string, Record<string, string>>;
+}
+
 /**
  * Makes an operation, as `drover vm start|stop|restart` does, and starts its workflow as if it had chosen these VMs.
  * Returns the id of the workflow.
  */
 export function operate(
   world: World,
-  input: Omit<PowerRunInput, 'operation'>,
+  input: PowerGiven,
   spec: Pick<OperationSpec, 'patch' | 'pastBudgets'> = {},
   labels: Record<string, string> = {},
 ): string {
@@ -31,7 +37,9 @@ export function operate(
   const operation = { namespace: NAMESPACE, name: metadata.name, uid: metadata.uid };
   const key = { ...refOf(metadata.name), uid: metadata.uid };
   const id = operationIdOf(key);
-  world.temporal.start('operation', id, [key, { input: { ...input, operation }, state: null }]);
+  const vms = new Map(world.vms.map(({ metadata: vm }) => [`${NAMESPACE}/${vm.name}`, vm]));
+  const begun = { ...input, chosen: digestsOf(vms, chosen), ended: '', asOf: {}, operation };
+  world.temporal.start('operation', id, [key, { input: begun, state: null }]);
   return id;
 }
 

@@ -5,7 +5,7 @@ import type { PowerRunInput } from '../../../decisions/operations/run-input.ts';
 import type { PowerProgress } from '../../../decisions/power/progress.ts';
 import { isAboutVmi, targetOfVmi } from '../../../decisions/power/target.ts';
 import { isReady } from '../facts.ts';
-import { operate, steer } from '../play/operate.ts';
+import { operate, steer, type PowerGiven } from '../play/operate.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import type { PowerLog } from '../power-log.ts';
 import { NAMESPACE } from '../world/names.ts';
@@ -45,7 +45,7 @@ export function targetIn(world: World, action: PowerRunInput['action'], vm: Stor
 export function begin(
   { world, log }: Stage,
   action: PowerRunInput['action'],
-  how: Partial<Omit<PowerRunInput, 'action' | 'chosen' | 'operation'>> = {},
+  how: Partial<Omit<PowerGiven, 'action' | 'chosen'>> = {},
   spec: Parameters<typeof operate>[2] = {},
 ): string {
   const command = action === 'Patch' ? 'change apply' : `vm ${action.toLowerCase()}`;

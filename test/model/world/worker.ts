@@ -15,7 +15,7 @@ import { StatusReports } from '../../../activities/operations/status-reports.ts'
 import type { PoolKey } from '../../../activities/owners/owner-key.ts';
 import type { PlanRequest } from '../../../activities/owners/plan-request.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
-import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
+import { ChosenVmsOfRuns } from '../../../activities/power/chosen-vms.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
 import { BatchCache } from '../../../activities/rollout/batch-cache.ts';
@@ -152,7 +152,7 @@ export function createWorker(options: WorkerOptions): Worker {
     ...createUpdateActivities(common),
     ...createEvacuationActivities(common),
     ...createHealActivities(common),
-    ...createPowerActivities({ ...ofOperations, chosenUids: new ChosenUids() }),
+    ...createPowerActivities({ ...ofOperations, chosenVms: new ChosenVmsOfRuns(cache) }),
     ...createMachineTypeActivities({ ...ofOperations, patchConcurrency: 3 }),
     ...createAwaitRemovalActivities(common),
     ...createScheduleActivities(common),

@@ -62,3 +62,45 @@ test.each(RESTARTS)('a $action whose workflow is terminated begins anew, and its
     { operations: true },
   ),
 );
+
+test('a worker that is behind leaves none of the chosen VMs out', () =>
+  play(
+    async (world) => {
+      const names = Array.from({ length: 6 }, (_, n) => `new-${n}`);
+      for (const name of names) await world.people.createVm(name, { bootMs: 1_000 });
+      expect(await world.until(() => names.every((name) => isReady(world.vmi(name))), MINUTE)).toBe(true);
+      const metadata = { namespace: NAMESPACE, name: 'stop' };
+      world.server.create(VirtualMachineOperations, { metadata, spec: { action: 'Stop', vms: { names } } });
+      const status = () => (world.server.find(VirtualMachineOperations, metadata) as StoredOperation).status;
+      expect(await world.until(() => status()?.completionTime !== undefined, 60 * MINUTE)).toBe(true);
+      expect(status()!.vms).toMatchObject({ chosen: 6, done: 6 });
+    },
+    { operations: true, lag: 600_000, workers: 3 },
+    8,
+  ));
+
+test('a chosen VM that is deleted meanwhile still counts as chosen, and holds up nothing', () =>
+  play(
+    async (world) => {
+      for (const name of NAMES) await world.people.createVm(name, { bootMs: 1_000 });
+      expect(await world.until(() => NAMES.every((name) => isReady(world.vmi(name))), MINUTE)).toBe(true);
+      const chosen = new Set<number | undefined>();
+      world.onlookers.push({
+        onWrite: ({ resource, after }) => {
+          const { vms } = (after as StoredOperation | undefined)?.status ?? {};
+          if (resource === VirtualMachineOperations && vms !== undefined) chosen.add(vms.chosen);
+        },
+      });
+      const metadata = { namespace: NAMESPACE, name: 'restart' };
+      const spec = { action: 'Restart', vms: { names: NAMES }, atOnce: 1 };
+      world.server.create(VirtualMachineOperations, { metadata, spec });
+      const status = () => (world.server.find(VirtualMachineOperations, metadata) as StoredOperation).status;
+      expect(await world.until(() => status()?.vms?.inProgress === 1, MINUTE)).toBe(true);
+      const [other] = NAMES.filter((name) => !status()!.inProgress!.includes(name));
+      world.server.delete(VirtualMachines, { namespace: NAMESPACE, name: other! });
+      expect(await world.until(() => status()?.completionTime !== undefined, 60 * MINUTE)).toBe(true);
+      expect(status()!.vms).toMatchObject({ chosen: 3, done: 2, failed: 0, open: 0 });
+      expect([...chosen]).toEqual([3]);
+    },
+    { operations: true },
+  ));

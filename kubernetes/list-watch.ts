@@ -288,7 +288,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
         this.#outage.end();
         onProgress();
         this.applyEvent(event);
-        if (event.type !== 'BOOKMARK') onWatchEvent?.(event.type, event.object);
+        if (event.type !== 'BOOKMARK' && this.isKept(event.object)) onWatchEvent?.(event.type, event.object);
         this.#watchedVersion = BigInt(event.object.metadata.resourceVersion);
       }
     } catch (error) {

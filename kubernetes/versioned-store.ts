@@ -6,6 +6,8 @@ import { ListedParts, scopeOf, type Part } from './lib/parts.ts';
 export interface VersionedStoreOptions<T extends KubeObject, V> {
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
+  /** Whether objects of this namespace are kept; of others, only the versions count. By default all are. */
+  keeps?: ((namespace: string) => boolean) | undefined;
   /**
    * Called when `view` throws for an object, for example an invalid object that the schema lets pass. It stays as it
    * was known, or unknown: one object does not keep the others from being followed.
@@ -152,6 +154,7 @@ export class VersionedStore<T extends KubeObject, V> {
         }
       }
       for (const item of items) {
+        if (!this.isKept(item)) continue;
         const key = namespacedName(item);
         present.add(key);
         if ((this.#tombstones.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
@@ -195,11 +198,16 @@ export class VersionedStore<T extends KubeObject, V> {
     return at > this.#listedAt ? at : this.#listedAt;
   }
 
+  protected isKept({ metadata: { namespace } }: KubeObject): boolean {
+    return namespace === undefined || this.#options.keeps === undefined || this.#options.keeps(namespace);
+  }
+
   protected applyEvent({ type, object }: Exclude<WatchEvent<T>, { type: 'ERROR' }>): void {
     const version = BigInt(object.metadata.resourceVersion);
     // Set first, since listeners ask how new the store is: a version from before this change would let others plan
     // without it.
     if (version > this.#version) this.#version = version;
+    if (!this.isKept(object)) return this.#advance(version);
     if (type === 'DELETED') this.#remove(namespacedName(object), version);
     else if (type !== 'BOOKMARK') {
       const key = namespacedName(object);

@@ -34,6 +34,8 @@ interface Wanted {
 const FEW = 16;
 
 interface ClusterCacheOptions extends FollowedOptions {
+  /** Which namespaces are this worker's to act in, if not all: those of its shards. */
+  takes?: ((namespace: string) => boolean) | undefined;
   /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
   /** Called when the API server turns out to have been restored from a backup: all is listed anew. */
@@ -72,10 +74,16 @@ export class ClusterCache extends FollowedObjects {
     await Promise.all([this.#contact, ...lists, this.contents].map((cache) => cache.stop()));
   }
 
+  /** Whether only some namespaces are known: of what selects VMs of the whole cluster, the rest would look absent. */
+  get isPartial(): boolean {
+    return this.#options.keeps !== undefined;
+  }
+
   /** Whether this namespace is left to other workers: nothing in it is this worker's to do. */
   isDelegated(namespace: string): boolean {
-    const { namespace: own } = this.#options;
+    const { namespace: own, takes } = this.#options;
     if (own !== undefined) return namespace !== own;
+    if (takes?.(namespace) === false) return true;
     return this.claims.get(`${namespace}/${CLAIM_NAME}`) !== undefined;
   }
 

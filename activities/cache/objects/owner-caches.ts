@@ -1,6 +1,6 @@
 import { withoutManagedFields, type KubeObject } from '../../../api/objects.ts';
 import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
-import type { Resource } from '../../../api/resources.ts';
+import { isInNamespace, type Resource } from '../../../api/resources.ts';
 import { ownerView } from '../../../decisions/from-object/owner.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -19,7 +19,7 @@ export interface OwnerCaches {
 /** Options that the caches of all resources have. */
 export type CommonOptions = Pick<
   ListWatchOptions<KubeObject, unknown>,
-  'client' | 'resource' | 'namespace' | 'relistMs' | 'isOptional' | 'onError' | 'onMissed' | 'onMissing'
+  'client' | 'resource' | 'namespace' | 'keeps' | 'relistMs' | 'isOptional' | 'onError' | 'onMissed' | 'onMissing'
 >;
 
 /** What the caches of all resources are made from. */
@@ -27,6 +27,8 @@ export interface AllOptions {
   client: KubeClient;
   /** The only namespace that is looked at, if the worker has rights in no other. */
   namespace?: string | undefined;
+  /** Of which namespaces objects are kept, if not of all. */
+  keeps?: ((namespace: string) => boolean) | undefined;
   /** Whether there is something to do without the objects of a kind. */
   isOptional?: (resource: Resource) => boolean;
   relistMs?: number;
@@ -38,11 +40,12 @@ export interface AllOptions {
 
 /** Options of the caches of all resources. */
 export const commonTo =
-  ({ client, namespace, isOptional = () => false, relistMs, onError, onMissed, onMissing }: AllOptions) =>
+  ({ client, namespace, keeps, isOptional = () => false, relistMs, onError, onMissed, onMissing }: AllOptions) =>
   (resource: Resource): CommonOptions => ({
     client,
     resource,
     ...(namespace === undefined ? {} : { namespace }),
+    ...(keeps !== undefined && isInNamespace(resource) ? { keeps } : {}),
     isOptional: isOptional(resource),
     ...(relistMs === undefined ? {} : { relistMs }),
     onError: (error: Error) => onError?.(resource.plural, error),

@@ -89,7 +89,7 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
         client: ended,
         cache,
         burst,
-        refreshBudgets: () => common.claims.refresh(),
+        refreshBudgets: (isWatched) => common.claims.refresh(isWatched),
         signalsOf,
         childSignals,
         onFailure: () => metrics.failedSignals.inc(),

@@ -10,17 +10,24 @@ import type { Metrics } from './metrics/metrics.ts';
 interface CacheOptions {
   client: KubeClient;
   namespace: string | undefined;
+  /** Which namespaces are this worker's to act in; undefined if all are. */
+  takes: ((namespace: string) => boolean) | undefined;
+  /** Whether objects of other namespaces are kept as well. */
+  keepsAll: boolean;
   logger: Logger;
   metrics: Metrics;
-  /** Whether this worker watches for all workers: it alone reports what happens to objects. */
-  isWatching: () => boolean;
+  /** Whether this worker watches a namespace for all workers: it alone reports what happens to objects there. */
+  isWatching: (namespace: string) => boolean;
 }
 
-/** Returns a cache of a cluster, or of one namespace, that tells in log and metrics how it fares. */
-export function createClusterCache({ client, namespace, logger, metrics, isWatching }: CacheOptions): ClusterCache {
+/** Returns a cache of a cluster, or of some of its namespaces, that tells in log and metrics how it fares. */
+export function createClusterCache({ client, logger, metrics, isWatching, ...options }: CacheOptions): ClusterCache {
+  const { namespace, takes, keepsAll } = options;
   const cache: ClusterCache = new ClusterCache({
     client,
     namespace,
+    takes,
+    keeps: keepsAll ? undefined : takes,
     onError: (resource, error) => {
       metrics.watchErrors.inc({ resource });
       logger.warn('a watch failed and is restarted', { resource, error: error.message });
@@ -43,11 +50,15 @@ export function createClusterCache({ client, namespace, logger, metrics, isWatch
         });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
-    onVmiFailed: ({ namespace }) => isWatching() && metrics.failedVmis.inc({ namespace }),
+    onVmiFailed: ({ namespace }) => isWatching(namespace) && metrics.failedVmis.inc({ namespace }),
   });
   cache.subscribe((change) => {
     if (change.kind === 'vmi')
-      metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced && isWatching());
+      metrics.vms.change(
+        change,
+        (vmi) => poolOf(vmi, cache),
+        cache.vmis.synced && isWatching((change.after ?? change.before)!.namespace),
+      );
   });
   return cache;
 }

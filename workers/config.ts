@@ -1,5 +1,6 @@
+import { portionsOf, type Portion } from '../decisions/shards/portion.ts';
 import { gatherSettings, type Given } from './settings/gather.ts';
-import { settingsInForce, type InForce } from './settings/in-force.ts';
+import { ConfigError, settingsInForce, type InForce } from './settings/in-force.ts';
 import { masked } from './settings/masked.ts';
 import { valueOf } from './settings/schema.ts';
 import { isOfDashboard, SETTINGS, type SettingName } from './settings/settings.ts';
@@ -14,6 +15,8 @@ export interface WorkerConfig {
   cluster: string;
   /** The only namespaces that it serves, at least one; undefined for all of the cluster. */
   namespaces: readonly string[] | undefined;
+  /** What it takes of the cluster. */
+  portions: readonly Portion[];
   /** VMs of one pool in progress at once. */
   burst: number;
   /** Concurrent calls to the API server, for one activity. */
@@ -47,7 +50,7 @@ export function configOf(given: Given): WorkerConfig {
   const settings = settingsInForce(given, (name) => !isOfDashboard(name));
   const values = new Map(settings.map(({ setting, value }) => [setting, value]));
   const text = (name: SettingName): string | null => values.get(name) ?? null;
-  const list = (name: 'worker.namespaces' | 'worker.checkAddresses'): string[] | undefined => {
+  const list = (name: 'worker.namespaces' | 'worker.takes' | 'worker.checkAddresses'): string[] | undefined => {
     const all = text(name);
     return all === null ? undefined : (valueOf(SETTINGS[name], all) as string[]);
   };
@@ -57,9 +60,11 @@ export function configOf(given: Given): WorkerConfig {
     text('worker.healthPort'),
     text('worker.temporalMetricsPort'),
   ];
+  const namespaces = list('worker.namespaces');
   return {
     cluster: text('cluster')!,
-    namespaces: list('worker.namespaces'),
+    namespaces,
+    portions: takenOf(whole('worker.shards'), list('worker.takes'), namespaces),
     burst: whole('worker.burst'),
     concurrency: whole('worker.concurrency'),
     connections: whole('worker.connections'),
@@ -74,4 +79,24 @@ export function configOf(given: Given): WorkerConfig {
     logLevel: text('worker.logLevel') as LogLevel,
     settings: settings.map(({ value, ...one }) => ({ ...one, value: value && masked(value) })),
   };
+}
+
+/** Returns the portions of the cluster that a worker takes. */
+function takenOf(
+  shards: number,
+  takes: readonly string[] | undefined,
+  namespaces: readonly string[] | undefined,
+): Portion[] {
+  if (shards > 1 && namespaces !== undefined)
+    throw new ConfigError('DROVER_SHARDS: a worker of chosen namespaces takes no shards of the cluster');
+  const all = portionsOf(shards);
+  if (takes === undefined) return all;
+  const unknown = takes.find((one) => one !== 'cluster' && (shards === 1 || Number(one) >= shards));
+  if (unknown !== undefined)
+    throw new ConfigError(
+      shards === 1
+        ? `DROVER_TAKES=${takes.join(',')}: there are no shards; DROVER_SHARDS divides the cluster`
+        : `DROVER_TAKES=${takes.join(',')}: the shards are 0 to ${shards - 1}`,
+    );
+  return all.filter(({ shard = 'cluster' }) => takes.includes(String(shard)));
 }

@@ -1,31 +1,26 @@
 import { Client } from '@temporalio/client';
-import type { Logger, Worker, WorkerOptions } from '@temporalio/worker';
+import type { Logger } from '@temporalio/worker';
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/current-attempt.ts';
 import { workersOf } from '../api/claims/claim.ts';
+import { isInPortion, portionsOf, UNDIVIDED, type Portion } from '../decisions/shards/portion.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import type { KubeConfigChoice } from '../kubernetes/config.ts';
-import packageJson from '../package.json' with { type: 'json' };
-import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/lib/messages.ts';
+import { taskQueueOf } from '../workflows/lib/messages.ts';
 import { createActivities } from './activities.ts';
 import { createClusterCache, formatMissing } from './cluster-cache.ts';
 import type { WorkerConfig } from './config.ts';
-import type { TemporalConnection } from './connection/temporal-connection.ts';
+import { clientOptions, createWorkers, type TemporalOptions } from './create-workers.ts';
 import { untilAborted } from './ending/until-aborted.ts';
 import { endOn, isAbort, untilOneEnds } from './ending/until-one-ends.ts';
+import { busyElsewhere, FormerQueues } from './former-queues.ts';
 import { RepeatedProblem } from './health/repeated-problem.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { refuseDelegated } from './refuse-delegated.ts';
-import { ReplayingWorker } from './replaying-worker.ts';
 import { Serving } from './serving.ts';
 import { watchRun } from './watch/cluster-watch.ts';
 import { isRefusal, keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
 import { untilTemporalRestored } from './watch/temporal-restored.ts';
-
-/** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
-const GRACE = '35s';
-/** A cluster has one watch; more slots are for successors of a watch that was just given up. */
-const WATCHES = 4;
 
 /** What a worker has in memory of workflows does not go with what Temporal knows of them now. */
 const PUT_BACK = 'Temporal was restored from a backup, or has lost its data';
@@ -40,12 +35,6 @@ export interface Surroundings {
   stop: AbortSignal;
 }
 
-/** How the process reaches Temporal, and what it runs there. */
-export interface TemporalOptions extends Pick<WorkerOptions, 'dataConverter'> {
-  connection: TemporalConnection;
-  workflowBundle: NonNullable<WorkerOptions['workflowBundle']>;
-}
-
 /**
  * What a process serves under one name: the cluster, or one of its namespaces. Each has task queues, a watch, a cache
  * and its own client, so that what is wrong in one namespace holds up no other.
@@ -56,17 +45,23 @@ export class Served {
   readonly #in: Surroundings;
   readonly #cluster: string;
   readonly #client: KubeClient;
+  /** What it takes of the cluster. */
+  readonly #portions: readonly Portion[];
+  /** Whether objects of all namespaces are kept, although it takes only some. */
+  #keepsAll = false;
   #cache: ClusterCache | undefined;
   #serving: Serving | undefined;
-  /** How many of its watches run: for a moment one more, if a watch was given up. */
-  #watches = 0;
+  #former: FormerQueues | undefined;
+  /** What its watches that run are for: for a moment one of them twice, if a watch was given up. */
+  #watched: Portion[] = [];
 
   constructor(surroundings: Surroundings, namespace?: string) {
     const { config, kube, metrics } = surroundings;
     this.#in = surroundings;
     this.namespace = namespace;
     this.#cluster = namespace === undefined ? config.cluster : workersOf(config.cluster, namespace);
-    if (namespace === undefined) metrics.watchRunning.set({ served: this.#cluster }, 0);
+    this.#portions = namespace === undefined ? config.portions : [UNDIVIDED];
+    if (namespace === undefined) for (const portion of this.#all) metrics.watchRunning.set(this.#servedIn(portion), 0);
     this.#client = KubeClient.of(kube, {
       connections: config.connections,
       userAgent: 'drover-worker',
@@ -89,15 +84,24 @@ export class Served {
     return this.#serving?.isServing === true && caches.every(({ synced, missing }) => synced || missing !== null);
   }
 
-  /** Whether this worker watches it for all workers, and reports its objects. */
-  get isWatching(): boolean {
-    return this.#watches > 0;
-  }
+  /** Whether this worker watches this namespace, or what is in none, for all workers, and reports its objects. */
+  readonly watches = (namespace: string | undefined): boolean =>
+    this.#watched.some((portion) => isInPortion(portion, namespace));
 
   /** Takes no more work, and lets running work finish. */
   drain(): void {
     this.#serving?.drain();
+    this.#former?.drain();
   }
+
+  /** Also portions that no worker takes have a value, so that an alert tells that they lack a watch. */
+  get #all(): Portion[] {
+    return portionsOf(this.#portions[0]!.shards);
+  }
+
+  readonly #servedIn = (portion: Portion): { served: string } => ({
+    served: taskQueueOf(this.#cluster, portion).slice(taskQueueOf('').length),
+  });
 
   /** Serves until the process is asked to stop; a namespace only while it is left to these workers. */
   async run(temporal: TemporalOptions): Promise<void> {
@@ -107,6 +111,7 @@ export class Served {
       kube: this.#client,
       cluster: this.#cluster,
       namespace: this.namespace,
+      shards: this.#portions[0]!.shards,
       logger,
       stop,
     };
@@ -116,7 +121,7 @@ export class Served {
       const uid = await waitUntilWatched(watched, { replaced });
       if (uid === undefined) return;
       try {
-        return await this.#serve(temporal, watched, uid);
+        if (!(await this.#serve(temporal, watched, uid))) return;
       } catch (error) {
         if (stop.aborted && isAbort(error)) return;
         if (this.namespace === undefined || !isRefusal(error)) throw error;
@@ -130,57 +135,115 @@ export class Served {
     await this.#client.close();
   }
 
-  /** Throws what `isRefusal` tells once it is no longer for these workers to serve. */
-  async #serve(temporal: TemporalOptions, watched: KeepWatchOptions & { logger: Logger }, uid: string): Promise<void> {
-    const { config, logger, metrics } = this.#in;
+  /**
+   * Returns true if it is to be served anew, on all objects of the cluster. Throws what `isRefusal` tells once it is no
+   * longer for these workers to serve.
+   */
+  async #serve(
+    temporal: TemporalOptions,
+    watched: KeepWatchOptions & { logger: Logger },
+    uid: string,
+  ): Promise<boolean> {
+    const { logger, metrics } = this.#in;
     const ending = new AbortController();
     const stop = AbortSignal.any([this.#in.stop, ending.signal]);
     const client = this.#client;
     const cache = createClusterCache({
       client,
       namespace: this.namespace,
+      takes: this.#takes,
+      keepsAll: this.#keepsAll,
       logger,
       metrics,
-      isWatching: () => this.isWatching,
+      isWatching: this.watches,
     });
     this.#cache = cache;
-    metrics.watchRunning.inc({ served: this.#cluster }, 0);
+    metrics.watchRunning.inc(this.#servedIn(this.#portions[0]!), 0);
     try {
       // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
       await untilAborted(cache.start(), stop);
-      const served = { ...config, cluster: this.#cluster };
-      const activities = createActivities({
-        config: served,
-        client,
-        cache,
-        metrics,
-        onWatching: (isWatching) => {
-          const change = isWatching ? 1 : -1;
-          this.#watches += change;
-          metrics.watchRunning.inc({ served: this.#cluster }, change);
-        },
-        stopping: stop,
-      });
-      const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
-      this.#serving = new Serving({
-        create: () => createWorkers(served, temporal, activities),
-        cache,
-        stop,
-        onServing: () => this.#sayReady(cache),
-        onProblem: ({ message }) => refused.lasts(message),
-      });
+      this.#beginToServe(temporal, watched, cache, stop);
       const describe = (runId: string | undefined) => watchRun(watched.client, this.#cluster, runId);
       const parts = [
-        this.#serving.run(),
+        this.#serving!.run(),
+        ...(this.#former === undefined ? [] : [this.#former.run()]),
         keepWatch({ ...watched, stop }, uid),
         endOn(untilTemporalRestored({ signal: stop, describe }), PUT_BACK, logger),
+        this.#untilAllAreNeeded(cache, stop),
       ];
       await untilOneEnds(ending, parts, () => this.drain());
+      return cache.isPartial && this.#keepsAll;
     } finally {
       this.#serving = undefined;
+      this.#former = undefined;
       await cache.stop();
       this.#cache = undefined;
       if (this.namespace !== undefined) metrics.watchRunning.remove({ served: this.#cluster });
+    }
+  }
+
+  #beginToServe(temporal: TemporalOptions, { client }: KeepWatchOptions, cache: ClusterCache, stop: AbortSignal): void {
+    const { logger, metrics } = this.#in;
+    const config = { ...this.#in.config, cluster: this.#cluster, portions: this.#portions };
+    const activities = createActivities({
+      config,
+      client: this.#client,
+      cache,
+      metrics,
+      onWatching: (isWatching, portion) => {
+        this.#watched = isWatching ? [...this.#watched, portion] : withoutOne(this.#watched, portion);
+        metrics.watchRunning.inc(this.#servedIn(portion), isWatching ? 1 : -1);
+      },
+      stopping: stop,
+    });
+    const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
+    const serving = (portions: readonly Portion[], onServing: () => void): Serving =>
+      new Serving({
+        create: () => portions.flatMap((portion) => createWorkers(config, portion, temporal, activities)),
+        cache,
+        stop,
+        onServing,
+        onProblem: ({ message }) => refused.lasts(message),
+      });
+    this.#serving = serving(this.#portions, () => this.#sayReady(cache));
+    if (!this.#takesAll) return;
+    this.#former = new FormerQueues({
+      find: () => busyElsewhere(client, this.#cluster, this.#all),
+      serve: (portion) =>
+        serving([portion], () => logger.info('a former task queue is polled', this.#servedIn(portion))),
+      stop,
+      onError: (error) => logger.warn('former task queues could not be looked for', { error: error.message }),
+    });
+  }
+
+  /** Whether it takes what is in no namespace, for which it must know all namespaces. */
+  get #takesAll(): boolean {
+    return this.#portions.some(({ shard }) => shard === undefined);
+  }
+
+  /** Whether a namespace is its to act in; undefined if each is. */
+  get #takes(): ((namespace: string) => boolean) | undefined {
+    if (this.#takesAll) return undefined;
+    return (namespace) => this.#portions.some((portion) => isInPortion(portion, namespace));
+  }
+
+  /** Resolves once a cluster-wide disruption budget is seen, while only some namespaces are known. */
+  async #untilAllAreNeeded(cache: ClusterCache, stop: AbortSignal): Promise<void> {
+    const needed = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (cache.isPartial && [...cache.budgets.values()].some(({ metadata }) => metadata.namespace === undefined))
+        needed.resolve();
+    };
+    const unsubscribe = cache.subscribe(({ kind }) => kind === 'budget' && look());
+    look();
+    try {
+      await untilAborted(needed.promise, stop);
+      this.#keepsAll = true;
+      this.#in.logger.warn('a disruption budget is cluster-wide: the worker begins anew, to know all VMs');
+    } catch (error) {
+      if (!stop.aborted) throw error;
+    } finally {
+      unsubscribe();
     }
   }
 
@@ -188,6 +251,7 @@ export class Served {
     this.#in.logger.info('worker ready', {
       cluster: this.#cluster,
       ...(this.namespace === undefined ? {} : { namespace: this.namespace }),
+      ...(this.#all.length === 1 ? {} : { takes: this.#portions.map(({ shard = 'cluster' }) => shard) }),
       server: this.#client.server,
       pools: cache.pools.size,
       vms: cache.vms.size,
@@ -196,58 +260,8 @@ export class Served {
   }
 }
 
-const clientOptions = ({ connection, dataConverter }: TemporalOptions) => ({
-  namespace: connection.namespace,
-  ...(dataConverter === undefined ? {} : { dataConverter }),
-});
-
-/** Creates a worker for each of the task queues of one name. */
-function createWorkers(
-  { cluster, cachedWorkflows, slots, waitSlots }: WorkerConfig,
-  temporal: TemporalOptions,
-  activities: ReturnType<typeof createActivities>,
-): Promise<Worker>[] {
-  const common = {
-    ...clientOptions(temporal),
-    shutdownGraceTime: GRACE,
-    maxHeartbeatThrottleInterval: '3s',
-    // What another release has written, and this one can't continue, begins anew from the objects in Kubernetes.
-    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    // By the length of the queues that Temporal reports: few long polls while little happens, and many when it is busy.
-    workflowTaskPollerBehavior: { type: 'autoscaling' },
-    activityTaskPollerBehavior: { type: 'autoscaling' },
-    // Tells `drover version` and the Web UI which release polls, and changes nothing about who gets which task.
-    workerDeploymentOptions: {
-      useWorkerVersioning: false,
-      version: { deploymentName: `drover-${cluster.replaceAll('.', '-')}`, buildId: packageJson.version },
-    },
-  } satisfies Partial<WorkerOptions>;
-  const queue = taskQueueOf(cluster);
-  const create = (options: WorkerOptions): Promise<Worker> =>
-    temporal.connection.serve((connection) => ReplayingWorker.create({ ...options, connection }));
-  return [
-    create({
-      ...common,
-      taskQueue: queue,
-      workflowBundle: temporal.workflowBundle,
-      activities: activities.working,
-      maxCachedWorkflows: cachedWorkflows,
-      maxConcurrentActivityTaskExecutions: slots,
-      // A dead worker delays a workflow's next task by no more than this.
-      stickyQueueScheduleToStartTimeout: '3s',
-    }),
-    // Waits cost next to nothing and last long: none of them takes the slot of an activity that acts.
-    create({
-      ...common,
-      taskQueue: waitQueueOf(queue),
-      activities: activities.waiting,
-      maxConcurrentActivityTaskExecutions: waitSlots,
-    }),
-    create({
-      ...common,
-      taskQueue: watchQueueOf(queue),
-      activities: activities.watching,
-      maxConcurrentActivityTaskExecutions: WATCHES,
-    }),
-  ];
+/** Returns what watches are for once one of them has ended. */
+function withoutOne(watched: readonly Portion[], { shard }: Portion): Portion[] {
+  const index = watched.findIndex((portion) => portion.shard === shard);
+  return watched.filter((_, other) => other !== index);
 }

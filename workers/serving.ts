@@ -23,6 +23,7 @@ export interface ServingOptions {
 export class Serving {
   readonly #options: ServingOptions;
   #workers: Worker[] = [];
+  #isOver = false;
 
   constructor(options: ServingOptions) {
     this.#options = options;
@@ -41,10 +42,16 @@ export class Serving {
     for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   }
 
-  /** Resolves when the process is asked to stop and all running work has finished. */
+  /** Takes no more work, also once the API server is back. */
+  end(): void {
+    this.#isOver = true;
+    this.drain();
+  }
+
+  /** Resolves when the process is asked to stop, or `end` is called, and all running work has finished. */
   async run(): Promise<void> {
     const { cache, stop, onServing } = this.#options;
-    while (!stop.aborted) {
+    while (!stop.aborted && !this.#isOver) {
       const { lost } = cache;
       const workers = await this.#create();
       if (workers === null) continue;
@@ -52,7 +59,7 @@ export class Serving {
       const runs = this.#workers.map((worker) => worker.run());
       const end = (): void => this.drain();
       lost.addEventListener('abort', end, { once: true });
-      if (lost.aborted || stop.aborted) end();
+      if (lost.aborted || stop.aborted || this.#isOver) end();
       else onServing();
       try {
         await Promise.all(runs);

@@ -29,6 +29,8 @@ const FRESH_MS = 1_000;
  */
 const TOGETHER_MS = 500;
 
+const PARTIAL = 'this worker knows only some namespaces: it begins anew, to count the VMs of all';
+
 /** Places in all budgets of a VM: it may be disrupted. */
 export interface DisruptionClaim {
   /** The pool as it was when the claim was made; null if the act needs no place in the budget of a pool. */
@@ -69,7 +71,7 @@ export class DisruptionClaims {
   readonly #budgets: ClaimQueues<StoredBudget, BudgetClaim>;
   readonly #pools: ClaimQueues<StoredPool, DisruptedVm>;
   /** When outdated budgets were last refreshed, by their UIDs and by `performance.now()`. */
-  #refreshedAt = new Map<string, number>();
+  readonly #refreshedAt = new Map<string, number>();
   /** When claims were last begun, by `performance.now()`. */
   #beganAt = -Infinity;
   /** Resolves when the next are. */
@@ -143,6 +145,8 @@ export class DisruptionClaims {
     });
     const whyNot: BudgetLook['whyNot'] = (request, known = () => null) => {
       for (const { metadata } of this.#askedBy(request.vm, request)) {
+        if (this.#cache.isPartial && metadata.namespace === undefined)
+          return { budget: metadata.uid, message: PARTIAL };
         const message = isFree(request.vm, request.vmi) ? null : known(metadata.uid);
         if (message !== null) return { budget: metadata.uid, message };
         const budget = places(metadata.uid);
@@ -165,13 +169,14 @@ export class DisruptionClaims {
 
   /**
    * Brings statuses of budgets up to date that this worker sees to be outdated: a few at a time, those first that were
-   * so the longest ago. For the worker that watches.
+   * so the longest ago. For the worker that watches these.
    */
-  async refresh(): Promise<void> {
-    const outdated = [...this.#tallies.budgets()].filter((budget) => this.#isOutdated(budget));
+  async refresh(isWatched: (namespace: string | undefined) => boolean): Promise<void> {
+    const watched = [...this.#tallies.budgets()].filter(({ metadata }) => isWatched(metadata.namespace));
+    const outdated = watched.filter((budget) => this.#isOutdated(budget));
     const since = ({ metadata }: StoredBudget): number => this.#refreshedAt.get(metadata.uid) ?? 0;
     const next = outdated.toSorted((a, b) => since(a) - since(b)).slice(0, MOST_REFRESHED);
-    this.#refreshedAt = new Map(outdated.map((budget) => [budget.metadata.uid, since(budget)]));
+    for (const uid of this.#refreshedAt.keys()) if (this.#tallies.get(uid) === undefined) this.#refreshedAt.delete(uid);
     for (const { metadata } of next) this.#refreshedAt.set(metadata.uid, performance.now());
     await Promise.all(next.map(({ metadata }) => this.#budgets.refresh(metadata)));
   }

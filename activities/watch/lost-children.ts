@@ -12,6 +12,8 @@ export interface LostChild {
 export interface ChildSignals {
   /** Returns those of the cluster that were terminated or cancelled, have failed or timed out since then. */
   lost: (client: Client, cluster: string, since: number) => Promise<LostChild[]>;
+  /** Returns the namespace of its pool. */
+  poolNamespace: (child: LostChild) => string;
   /** Tells the workflow of its pool, if that runs. */
   notifyPool: (client: Client, child: LostChild) => Promise<void>;
 }
@@ -26,14 +28,15 @@ const LOOK_BACK_MS = 20 * 60_000;
 export function lookForLostChildren(
   client: Client,
   cluster: string,
-  { lost, notifyPool }: ChildSignals,
+  { lost, poolNamespace, notifyPool }: ChildSignals,
+  isWatched: (namespace: string) => boolean,
 ): () => Promise<void> {
   let notified = new Set<string>();
   return async () => {
     const children = await lost(client, cluster, Date.now() - LOOK_BACK_MS);
     notified = new Set(children.map(({ runId }) => runId).filter((runId) => notified.has(runId)));
     for (const child of children) {
-      if (notified.has(child.runId)) continue;
+      if (notified.has(child.runId) || !isWatched(poolNamespace(child))) continue;
       await notifyPool(client, child);
       notified.add(child.runId);
     }

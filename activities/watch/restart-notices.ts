@@ -12,6 +12,7 @@ export function restartNotices(
   client: KubeClient,
   cache: Pick<ClusterCache, 'vms' | 'vmiOf' | 'isDelegated'>,
   ended: AbortSignal,
+  isWatched: (namespace: string) => boolean,
 ): () => Promise<void> {
   let told = new Map<string, number>();
   return async () => {
@@ -19,6 +20,7 @@ export function restartNotices(
     told = new Map();
     for (const vm of cache.vms.values()) {
       if (ended.aborted) return;
+      if (!isWatched(vm.namespace)) continue;
       const message = whyRestartIsDue(vm, cache.vmiOf(vm), client.clock.now());
       if (message === null || cache.isDelegated(vm.namespace)) continue;
       const since = vm.restartRequired!.since!;

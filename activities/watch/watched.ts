@@ -3,11 +3,14 @@ import type { OwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { CacheChange, ObjectChange } from '../cache/objects/cache-change.ts';
 
-/** Tells the workflow of an object by its key as `Watched` has it. */
+/**
+ * Tells the workflow of an object by its key as `Watched` has it which versions it must see, and, if it may run on
+ * another task queue than its own, into how many shards the cluster is divided.
+ */
 type Notify = (
   client: Client,
   object: { cluster: string; key: string },
-  minVersions: ResourceVersions,
+  look: ResourceVersions & { shards?: number },
 ) => Promise<void>;
 
 /** How the workflows of one kind hear of changes. */
@@ -16,7 +19,7 @@ export interface Signals {
   notify: Notify;
   /** Does the same for a deleted object, but never starts its workflow. */
   signalDeleted: Notify;
-  /** Returns which of these objects in the cluster have no workflow that runs, as Temporal lists them. */
+  /** Returns which of these objects have no workflow that runs on their task queue, as Temporal lists them. */
   unmanaged: (client: Client, cluster: string, keys: readonly string[]) => Promise<string[]>;
 }
 

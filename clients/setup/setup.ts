@@ -20,6 +20,8 @@ interface SetupOptions {
   cluster: string;
   /** Namespaces that have their own workers: a user with rights only in these can set them up. */
   namespaces?: readonly string[] | undefined;
+  /** Into how many shards the cluster is divided from now on; undefined if that stays as it is. */
+  shards?: number | undefined;
   /** Report what would be done, without doing it. */
   dryRun?: boolean;
   /** Called with one line for each thing that was done or found. */
@@ -27,13 +29,13 @@ interface SetupOptions {
 }
 
 /** Makes the cluster and Temporal of the session ready for drover. */
-export const setUpCluster: Work<{ dryRun: DryRun; onlyNamespace?: string[] }> = async (
+export const setUpCluster: Work<{ dryRun: DryRun; onlyNamespace?: string[]; shards?: number }> = async (
   session,
-  { dryRun, onlyNamespace: namespaces },
+  { dryRun, onlyNamespace: namespaces, shards },
 ) => {
   const [kube, temporal] = await Promise.all([session.kube(), session.temporal()]);
   const say = (line: string): void => print(line + dryRunSuffix(dryRun));
-  await setup({ kube, temporal, cluster: session.cluster, namespaces, dryRun: dryRun !== 'none', say });
+  await setup({ kube, temporal, cluster: session.cluster, namespaces, shards, dryRun: dryRun !== 'none', say });
 };
 
 /**
@@ -69,14 +71,17 @@ interface WatchOptions extends Omit<SetupOptions, 'namespaces'> {
 }
 
 /**
- * Starts the workflow that watches the cluster, or a namespace, or leaves the running one as it is. Throws `Failure` if
- * that one watches anything else.
+ * Starts the workflow that watches the cluster, or a namespace, or leaves the running one as it is, unless it is to be
+ * divided otherwise. Throws `Failure` if that one watches anything else.
  */
-async function setUpWatch({ kube, temporal, cluster, namespace, dryRun = false, say }: WatchOptions): Promise<void> {
+async function setUpWatch(options: WatchOptions): Promise<void> {
+  const { kube, temporal, cluster, namespace, shards, dryRun = false, say } = options;
   try {
     const uid = await servedUidOf(kube, namespace);
-    const wasRunning = await ensureWatch(temporal.client, { cluster, namespace, uid }, { isDry: dryRun });
-    say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}`);
+    const choice = { isDry: dryRun, ...(shards === undefined ? {} : { shards, ifOther: 'Change' as const }) };
+    const wasRunning = await ensureWatch(temporal.client, { cluster, namespace, uid }, choice);
+    const number = shards === undefined ? '' : `, with ${shards} ${shards === 1 ? 'shard' : 'shards'}`;
+    say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}${number}`);
   } catch (error) {
     if (error instanceof ClusterNameTaken) throw new Failure(error.message, { cause: error });
     throw error;

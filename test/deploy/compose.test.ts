@@ -131,7 +131,7 @@ test('cluster, namespace and port of the Web UI are the given ones, for all serv
 });
 
 test('a worker that is asked to end gets the time that it needs for that', () => {
-  const grace = Number(/const GRACE = '(\d+)s'/.exec(textOf('workers/served.ts'))![1]);
+  const grace = Number(/const GRACE = '(\d+)s'/.exec(textOf('workers/create-workers.ts'))![1]);
   expect(worker.stop_grace_period).toMatch(/^\d+s$/);
   expect(parseInt(worker.stop_grace_period!, 10)).toBeGreaterThan(grace);
 });

@@ -20,9 +20,9 @@ const cacheOf = (size: number, behindMs = 0, { lost = false, synced = true } = {
   } as unknown as ClusterCache;
 };
 
-const serving = { namespace: 'shop', cache: cacheOf(3), isServing: true, isWatching: true };
-const starting = { namespace: 'bank', cache: cacheOf(0), isServing: false, isWatching: false };
-const waiting = { namespace: 'club', cache: undefined, isServing: false, isWatching: false };
+const serving = { namespace: 'shop', cache: cacheOf(3), isServing: true, watches: () => true };
+const starting = { namespace: 'bank', cache: cacheOf(0), isServing: false, watches: () => false };
+const waiting = { namespace: 'club', cache: undefined, isServing: false, watches: () => false };
 
 test.each([
   ['all that it serves', [serving], true],
@@ -66,7 +66,7 @@ test.each([
 
 test('the metrics tell of all namespaces together, and which are served', async () => {
   const metrics = createMetrics('default');
-  const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true, isWatching: false };
+  const other = { namespace: 'bank', cache: cacheOf(4, 2_000), isServing: true, watches: () => false };
   const health = healthOf([serving, other, waiting], metrics, []);
   await health.metrics();
   const lines = (await health.metrics()).split('\n');
@@ -75,4 +75,18 @@ test('the metrics tell of all namespaces together, and which are served', async 
   expect(lines).toContain('drover_namespace_served{namespace="shop",cluster="default"} 1');
   expect(lines).toContain('drover_namespace_served{namespace="club",cluster="default"} 0');
   for (const line of lines.filter((one) => /^[^#]/.test(one))) expect(line).toContain('cluster="default"');
+});
+
+const watchesShop = (namespace: string | undefined): boolean => namespace === 'shop';
+
+test('a worker that watches one shard reports the objects of its namespaces alone', async () => {
+  const vms = ['shop', 'bank'].map((namespace) => ({ namespace, owner: null, restartRequired: {} }));
+  const cache = { ...cacheOf(2), vms: { values: () => vms } } as unknown as ClusterCache;
+  const text = await healthOf(
+    [{ ...serving, namespace: undefined, cache, watches: watchesShop }],
+    createMetrics('default'),
+    [],
+  ).metrics();
+  const told = text.split('\n').filter((line) => line.startsWith('drover_vms_restart_required{'));
+  expect(told).toEqual([expect.stringContaining('namespace="shop"')]);
 });

@@ -8,8 +8,8 @@ interface Serves {
   /** Undefined while it waits to be left to this worker, or for a server. */
   cache: ClusterCache | undefined;
   isServing: boolean;
-  /** Whether it watches it for all workers: it alone reports the objects. */
-  isWatching: boolean;
+  /** Whether it watches a namespace, or what is in none, for all workers: it alone reports the objects. */
+  watches: (namespace: string | undefined) => boolean;
 }
 
 /**
@@ -27,8 +27,10 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
     for (const { namespace, isServing } of all)
       if (namespace !== undefined) metrics.servedNamespaces.set({ namespace }, isServing ? 1 : 0);
     lookAtCaches(caches, metrics);
-    const watched = all.flatMap(({ cache, isWatching }) => (isWatching ? (cache ?? []) : []));
-    const values = <T>(of: (cache: ClusterCache) => Iterable<T>): T[] => watched.flatMap((cache) => [...of(cache)]);
+    const values = <T extends Placed>(of: (cache: ClusterCache) => Iterable<T>): T[] =>
+      all.flatMap(({ cache, watches }) =>
+        cache === undefined ? [] : [...of(cache)].filter((object) => watches(namespaceOf(object))),
+      );
     const pools = values((cache) => cache.pools.values());
     metrics.pools.look(pools);
     metrics.vms.keep(pools);
@@ -40,6 +42,11 @@ export const healthOf = (all: readonly Serves[], metrics: Metrics, settings: rea
     return metrics.registry.metrics();
   },
 });
+
+type Placed = { namespace: string } | { metadata: { namespace?: string } };
+
+const namespaceOf = (object: Placed): string | undefined =>
+  'metadata' in object ? object.metadata.namespace : object.namespace;
 
 /** Returns why no work is taken for the cluster or for a namespace. */
 function whyNot({ namespace, cache }: Serves): string {

@@ -11,7 +11,7 @@ export interface InForce {
 }
 
 /** Thrown for an invalid setting; the message names it and says what would be valid. */
-class ConfigError extends Error {
+export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 

@@ -74,6 +74,21 @@ export const SETTINGS = {
     like: NAMES,
     isList: true,
   },
+  'worker.shards': {
+    what: 'shards into which the namespaces are divided, for clusters that are too large for one worker; `drover setup --shards` puts another number in force',
+    variable: 'DROVER_SHARDS',
+    flag: '--shards',
+    value: '1',
+    within: [1, 64],
+  },
+  'worker.takes': {
+    what: 'which of these the worker takes, from 0, such as `0,3`, and `cluster`: what is in no namespace, for which the worker keeps all VMs',
+    variable: 'DROVER_TAKES',
+    flag: '--takes',
+    without: 'all',
+    like: { pattern: /^(cluster|0|[1-9]\d?)$/, must: 'must be numbers of shards, or cluster' },
+    isList: true,
+  },
   'worker.checkAddresses': {
     what: 'URLs of Prometheus that checks of rollouts may ask, and all below these, such as `http://prometheus.monitoring:9090`',
     variable: 'DROVER_CHECK_ADDRESSES',

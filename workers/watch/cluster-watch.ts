@@ -29,9 +29,26 @@ export class ClusterNameTaken extends Error {
   }
 }
 
-type Watched = Omit<ServedIdentity, 'cluster'>;
+interface Watched extends Omit<ServedIdentity, 'cluster'> {
+  /** Into how many shards it is divided. */
+  shards: number;
+}
 
-const asText = ({ namespace, uid }: Watched): string =>
+/** Thrown if the cluster is divided into another number of shards than a worker's. */
+class OtherShards extends Error {
+  override readonly name = 'OtherShards';
+
+  constructor(inForce: number, own: number) {
+    super(
+      `the cluster is divided into ${shardsText(inForce)}, and this worker has ${shardsText(own)} (DROVER_SHARDS): ` +
+        `\`drover setup --shards ${own}\` changes that`,
+    );
+  }
+}
+
+const shardsText = (shards: number): string => `${shards} ${shards === 1 ? 'shard' : 'shards'}`;
+
+const asText = ({ namespace, uid }: Omit<ServedIdentity, 'cluster'>): string =>
   namespace === undefined
     ? `the cluster whose kube-system namespace has the UID ${uid}`
     : `namespace ${namespace} with the UID ${uid} alone`;
@@ -43,7 +60,7 @@ export async function watchedCluster(client: Client, cluster: string): Promise<W
     if (status.name !== 'RUNNING') return undefined;
     const { clusterUid: uid, namespace } = memo ?? {};
     if (typeof uid !== 'string') return null;
-    return { uid, namespace: typeof namespace === 'string' ? namespace : undefined };
+    return { uid, namespace: typeof namespace === 'string' ? namespace : undefined, shards: shardsIn(memo) };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -68,33 +85,74 @@ export async function endWatchOf(client: Client, { cluster, uid }: Omit<ServedId
   await client.workflow.getHandle(watchIdOf(cluster)).terminate('its namespace was deleted and made again');
 }
 
+/** Returns the number of shards of the last run of the watch, which may have ended; undefined if there is none. */
+async function lastShards(client: Client, cluster: string): Promise<number | undefined> {
+  try {
+    const { memo } = await client.workflow.getHandle(watchIdOf(cluster)).describe();
+    return shardsIn(memo);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+const shardsIn = (memo: Record<string, unknown> | undefined): number => Number(memo?.['shards'] ?? 1);
+
+interface EnsureOptions {
+  /** Starts nothing. */
+  isDry?: boolean;
+  /** Into how many shards the caller takes the cluster to be divided; undefined if it leaves that as it is. */
+  shards?: number | undefined;
+  /** What a caller does if another number is in force. */
+  ifOther?: 'Refuse' | 'Change' | 'Leave';
+}
+
 /**
- * Makes sure that the watch workflow runs and watches this cluster, or this namespace; with `isDry`, starts nothing.
- * Resolves to true if the workflow was already running. Throws `ClusterNameTaken` if it watches anything else.
+ * Makes sure that the watch workflow runs and watches this cluster, or this namespace. Resolves to true if the workflow
+ * was already running. Throws `ClusterNameTaken` if it watches anything else, and for a caller that refuses it if the
+ * cluster is divided into another number of shards.
  */
 export async function ensureWatch(
   client: Client,
   identity: ServedIdentity,
-  { isDry = false }: { isDry?: boolean } = {},
+  { isDry = false, shards, ifOther = 'Leave' }: EnsureOptions = {},
 ): Promise<boolean> {
-  const { cluster, namespace, uid } = identity;
-  const isOwn = (watched: Watched | null | undefined): boolean => {
+  const { cluster, uid } = identity;
+  const running = async (): Promise<Watched | undefined> => {
+    const watched = await watchedCluster(client, cluster);
     if (watched !== undefined && watched?.uid !== uid) throw new ClusterNameTaken(identity, watched);
-    return watched !== undefined;
+    return watched;
   };
-  if (isOwn(await watchedCluster(client, cluster))) return true;
+  const refuseOther = (inForce = shards): void => {
+    if (ifOther === 'Refuse' && shards !== undefined && inForce !== shards) throw new OtherShards(inForce!, shards);
+  };
+  const watched = await running();
+  const inForce = watched === undefined ? await lastShards(client, cluster) : watched.shards;
+  refuseOther(inForce);
+  const isToChange = ifOther === 'Change' && inForce !== undefined && inForce !== shards;
+  if (watched !== undefined && !isToChange) return true;
   if (isDry) return false;
-  // The memo is carried over from run to run.
+  await startWatch(client, identity, (isToChange ? shards : inForce) ?? shards ?? 1, isToChange);
+  // The worker of something else may have been faster.
+  refuseOther((await running())?.shards);
+  return false;
+}
+
+/** Has the watch begin, or begin anew with another number of shards. The memo is carried over from run to run. */
+async function startWatch(
+  client: Client,
+  { cluster, namespace, uid }: ServedIdentity,
+  shards: number,
+  isToChange: boolean,
+): Promise<void> {
+  const divided = shards === 1 ? {} : { shards };
   await client.workflow.start('watch', {
     workflowId: watchIdOf(cluster),
     taskQueue: taskQueueOf(cluster),
-    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdConflictPolicy: isToChange ? 'TERMINATE_EXISTING' : 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     typedSearchAttributes: new TypedSearchAttributes([{ key: DroverCluster, value: cluster }]),
-    memo: { clusterUid: uid, ...(namespace === undefined ? {} : { namespace }) },
-    args: [{ cluster }],
+    memo: { clusterUid: uid, ...(namespace === undefined ? {} : { namespace }), ...divided },
+    args: [{ cluster, ...divided }],
   });
-  // The worker of something else may have been faster.
-  isOwn(await watchedCluster(client, cluster));
-  return false;
 }

@@ -21,6 +21,8 @@ export interface KeepWatchOptions {
   cluster: string;
   /** The only namespace that they serve. */
   namespace?: string | undefined;
+  /** Into how many shards these workers take the cluster to be divided. */
+  shards?: number;
   logger: Pick<Logger, 'info' | 'warn'>;
   /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
@@ -59,7 +61,7 @@ export async function waitUntilWatched(options: KeepWatchOptions, known: Known =
 }
 
 async function watched(
-  { client, kube, cluster, namespace, logger, stop }: KeepWatchOptions,
+  { client, kube, cluster, namespace, shards, logger, stop }: KeepWatchOptions,
   { serving, replaced }: Known,
 ): Promise<string> {
   // A cluster stays the same for as long as its API server is there.
@@ -70,7 +72,9 @@ async function watched(
   // Before it is claimed: `drover setup` would take what is watched for another cluster's.
   if (replaced !== undefined && replaced !== uid) await endWatchOf(client, { cluster, uid: replaced });
   if (namespace !== undefined) await ensureClaimed(kube, namespace, cluster);
-  const wasRunning = await ensureWatch(client, { cluster, namespace, uid });
+  // What is served already is served until all of it has moved.
+  const ifOther = serving === undefined ? 'Refuse' : 'Leave';
+  const wasRunning = await ensureWatch(client, { cluster, namespace, uid }, { shards, ifOther });
   if (!wasRunning) logger.info('the watch was started', { cluster });
   return uid;
 }

@@ -4,11 +4,12 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
-import type { SearchAttributePair, SignalDefinition } from '@temporalio/common';
+import type { SearchAttributePair } from '@temporalio/common';
 import type { ChildSignals, LostChild } from '../../activities/watch/lost-children.ts';
 import type { Signals, Watched } from '../../activities/watch/watched.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { operationName, operationOfKey } from '../../decisions/operations/ref.ts';
+import type { Portion } from '../../decisions/shards/portion.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/lib/ids.ts';
 import {
   changed,
@@ -111,13 +112,13 @@ const KINDS: Record<What, Kind> = {
 /** Returns the id of the workflow of an object. */
 export const workflowIdOf = (what: What, object: Signalled): string => KINDS[what].idOf(object);
 
-/** Signals the workflow of an object, and starts the workflow if it isn't running. */
-export async function signalWithStart<Payload>(
+/** Signals the workflow of an object that it has changed, and starts the workflow if it isn't running. */
+async function signalWithStart(
   client: Client,
   what: What,
   object: Signalled,
-  signal: SignalDefinition<[Payload]> | SignalDefinition<[Payload?]>,
-  payload: Payload,
+  look: Parameters<Signals['notify']>[2],
+  portion: Portion,
 ): Promise<void> {
   const { type, start } = KINDS[what];
   const { attributes, ...started } = start(object);
@@ -126,21 +127,26 @@ export async function signalWithStart<Payload>(
     workflowId: workflowIdOf(what, object),
     workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-    taskQueue: taskQueueOf(object.cluster),
-    signal: signal as SignalDefinition<[Payload]>,
-    signalArgs: [payload],
+    taskQueue: taskQueueOf(object.cluster, portion),
+    signal: changed,
+    signalArgs: [look],
     typedSearchAttributes: [{ key: DroverCluster, value: object.cluster }, ...attributes],
   });
 }
 
-/** Returns how the workflows of what is watched hear of changes. */
-export const signalsOf = (what: What): Signals => ({
-  notify: (client, object, seen) => signalWithStart(client, what, object, changed, seen),
-  signalDeleted: (client, object, seen) =>
-    unlessEnded(client.workflow.getHandle(workflowIdOf(what, object)).signal(changed, seen)),
+/** Returns how the workflows of what is watched in a portion of a cluster hear of changes. */
+export const signalsOf = (what: What, portion: Portion): Signals => ({
+  notify: (client, object, look) => signalWithStart(client, what, object, look, portion),
+  signalDeleted: (client, object, look) =>
+    unlessEnded(client.workflow.getHandle(workflowIdOf(what, object)).signal(changed, look)),
   async unmanaged(client, cluster, keys) {
     const { type } = KINDS[what];
-    const query = `WorkflowType = '${type}' AND DroverCluster = '${cluster}' AND ExecutionStatus = 'Running'`;
+    const query = [
+      `WorkflowType = '${type}'`,
+      `DroverCluster = '${cluster}'`,
+      `TaskQueue = '${taskQueueOf(cluster, portion)}'`,
+      `ExecutionStatus = 'Running'`,
+    ].join(' AND ');
     const running = new Set<string>();
     for await (const { workflowId } of client.workflow.list({ query })) running.add(workflowId);
     return keys.filter((key) => !running.has(workflowIdOf(what, { cluster, key })));
@@ -161,6 +167,7 @@ export const childSignals: ChildSignals = {
       lost.push({ workflowId, runId, endedAt: closeTime?.getTime() ?? Date.now() });
     return lost;
   },
+  poolNamespace: ({ workflowId }) => workflowId.split('/')[2]!,
   notifyPool: (client, { workflowId, endedAt }) =>
     unlessEnded(client.workflow.getHandle(poolOfChild(workflowId)).signal(childLost, { workflowId, endedAt })),
 };

@@ -1,6 +1,7 @@
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { scatter } from '../../decisions/lib/scatter.ts';
 import { operationKey, type OperationRef } from '../../decisions/operations/ref.ts';
+import { portionOf, type Portion } from '../../decisions/shards/portion.ts';
 
 /** A pool or a replica set in a cluster. */
 export interface PoolRef {
@@ -39,7 +40,18 @@ const idOf = (...parts: (string | number)[]): string => {
   return id.slice(0, LONGEST_ID - end.length) + end;
 };
 
-export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
+/** Of a portion of a cluster; by default of what is in no namespace, which is all without shards. */
+export const taskQueueOf = (cluster: string, { shard, shards }: Partial<Portion> = {}): string =>
+  `drover/${cluster}${shard === undefined ? '' : `/${shard}-of-${shards}`}`;
+/** Returns the portion that a task queue of this cluster is for; null if it is none of its queues. */
+export function portionOfQueue(cluster: string, queue: string): Portion | null {
+  const [, shard, shards] = /\/(\d{1,2})-of-(\d{1,2})$/.exec(queue) ?? [];
+  const portion = shard === undefined ? { shards: 1 } : { shard: Number(shard), shards: Number(shards) };
+  return taskQueueOf(cluster, portion) === queue ? portion : null;
+}
+/** The task queue of the workflow of an object, if the cluster is divided into so many shards. */
+export const queueOfObject = (cluster: string, namespace: string | undefined, shards: number): string =>
+  taskQueueOf(cluster, portionOf(namespace, shards));
 /**
  * Task queues of activities that only wait for VMs, and of the activity that watches the cluster: neither they nor the
  * other activities can take each other's slots.

@@ -1,6 +1,5 @@
 import { defineQuery } from '@temporalio/workflow';
 import type { Act } from '../../decisions/history/act.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OperationProgress } from '../../decisions/operations/action-report.ts';
 import {
   requestPayload,
@@ -9,12 +8,13 @@ import {
   batchEnd,
   childEnd,
   nothing,
-  minVersions,
+  look,
   type BatchEnd,
   type ChildEnd,
   type RequestPayload,
   type AttemptEnded,
   type AttemptWaits,
+  type Look,
 } from './payloads.ts';
 import { bareSignalOf, signalOf } from './signals.ts';
 
@@ -25,6 +25,8 @@ export {
   ownerIdOf,
   poolIdOf,
   poolOfChild,
+  portionOfQueue,
+  queueOfObject,
   scheduleIdOf,
   taskQueueOf,
   updateBatchIdOf,
@@ -37,9 +39,9 @@ export {
 
 /**
  * Something happened to the pool or set, or to one of its VMs: look again. Carries no state, so that one signal may
- * stand for many; only the resource versions that the look must have seen.
+ * stand for many; only the resource versions that the look must have seen, and perhaps on which task queue it belongs.
  */
-export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
+export const changed = bareSignalOf<Look>('changed', look);
 
 /**
  * To a pool's rollout: begins nothing more until `resume`; VMs in progress will finish. Users may send it

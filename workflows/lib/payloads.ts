@@ -52,6 +52,20 @@ export const minVersions: Reader<ResourceVersions> = (value) => {
 };
 
 /**
+ * What a look must have seen. `shards`: into how many the cluster is divided now, if the workflow may run on another
+ * task queue than that of its shard.
+ */
+export type Look = ResourceVersions & { shards?: number };
+
+export const look: Reader<Look> = (value, what) => {
+  const shards = field(value, 'shards');
+  return {
+    ...minVersions(value, what),
+    ...(Number.isInteger(shards) && Number(shards) >= 1 && Number(shards) < 100 ? { shards: Number(shards) } : {}),
+  };
+};
+
+/**
  * Accepts whatever users type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
  * word, which is the reason.
  */

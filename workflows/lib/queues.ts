@@ -1,11 +1,13 @@
 import {
   ActivityCancellationType,
+  makeContinueAsNewFunc,
   proxyActivities,
   workflowInfo,
   type ActivityInterfaceFor,
   type UntypedActivities,
+  type Workflow,
 } from '@temporalio/workflow';
-import { waitQueueOf, watchQueueOf } from './messages.ts';
+import { queueOfObject, waitQueueOf } from './messages.ts';
 
 /**
  * How activities that only wait are tried again. A wait lasts for days, and every worker that ends under it is an
@@ -13,7 +15,36 @@ import { waitQueueOf, watchQueueOf } from './messages.ts';
  */
 export const WAIT_RETRY = { initialInterval: '500ms', backoffCoefficient: 1 } as const;
 
-export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);
+/** The task queue to which the workflow of an object belongs: another one once the number of shards has changed. */
+export class HomeQueue {
+  readonly #cluster: string;
+  readonly #namespace: string | undefined;
+  #queue = workflowInfo().taskQueue;
+
+  constructor({ cluster, namespace }: { cluster: string; namespace?: string | undefined }) {
+    this.#cluster = cluster;
+    this.#namespace = namespace;
+  }
+
+  /** `shards`: into how many the cluster is divided now; undefined if that is not said. */
+  hear(shards: number | undefined): void {
+    if (shards !== undefined) this.#queue = queueOfObject(this.#cluster, this.#namespace, shards);
+  }
+
+  get isElsewhere(): boolean {
+    return this.#queue !== workflowInfo().taskQueue;
+  }
+
+  /** Whether the next run should begin: because the history is long, or because this one is elsewhere. */
+  get needsNewRun(): boolean {
+    return workflowInfo().continueAsNewSuggested || this.isElsewhere;
+  }
+
+  /** Has the next run begin where it belongs. */
+  continueAsNew<F extends Workflow>(...args: Parameters<F>): Promise<never> {
+    return makeContinueAsNewFunc<F>(this.isElsewhere ? { taskQueue: this.#queue } : {})(...args);
+  }
+}
 
 /**
  * Activities that only wait for VMs. They have their own task queue, so that they use no slots of activities that

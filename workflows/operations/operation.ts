@@ -1,11 +1,9 @@
 import {
   CancellationScope,
   condition,
-  continueAsNew,
   proxyActivities,
   setCurrentDetails,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { Beginning, OperationActivities } from '../../activities/operations/operations.ts';
 import type { EndReason } from '../../api/operations/reasons.ts';
@@ -18,6 +16,7 @@ import { bytesOfRecords } from '../../decisions/power/payload-bytes.ts';
 import { Journal } from '../history/journal.ts';
 import { changed, operationProgress, type OperationKey } from '../lib/messages.ts';
 import { onQuery, onSignal } from '../lib/on-signal.ts';
+import { HomeQueue } from '../lib/queues.ts';
 import { DroverCluster, DroverNamespaces } from '../lib/search-attributes.ts';
 import { unknownObject } from '../lib/unknown-object.ts';
 import { TransitionRun, type CarriedTransition } from '../machine-types/transition-run.ts';
@@ -58,7 +57,11 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
   const name = escapeMarkdown(operationName(ref));
   if (run === null && ended === null) showWhere(cluster, ref);
   let hasChanged = false;
-  onSignal(changed, 'The operation has changed: look again.', () => (hasChanged = true));
+  const home = new HomeQueue(key);
+  onSignal(changed, 'The operation has changed: look again.', ({ shards }) => {
+    hasChanged = true;
+    home.hear(shards);
+  });
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
   let begun = run;
   const journal = journalOf(begun, ended);
@@ -70,7 +73,7 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     hasChanged = false;
     if (acting !== null && isOpen) {
       const halt = await acting.carryOut();
-      if (halt.is === 'long') await continueAsNew<typeof operation>(key, carriedOn(begun!, acting, journal));
+      if (halt.is === 'long') await home.continueAsNew<typeof operation>(key, carriedOn(begun!, acting, journal));
       isOpen = halt.is === 'paused';
       if (halt.is === 'anew') acting = null;
       else await reportOperation(ref, { progress: acting.progress, end: endOf(halt, acting) });
@@ -79,13 +82,13 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
       acting!.resume();
       continue;
     }
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operation>(key, null, end());
+    if (home.needsNewRun) await home.continueAsNew<typeof operation>(key, null, end());
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
     if (now.is === 'run') {
       begun = { ...now, state: null, acts: journal.kept } as CarriedRun;
       // Activities read chosen VMs from the input of the run.
-      if (!isTransition(begun)) await continueAsNew<typeof operation>(key, begun);
+      if (!isTransition(begun)) await home.continueAsNew<typeof operation>(key, begun);
       acting = runOf(begun, journal);
       isOpen = true;
       continue;

@@ -16,12 +16,12 @@ const AWAITED: readonly OperationKind[] = ['batch', 'cancelled', 'notifying'];
 
 /**
  * Whether the run should hand what it knows to the next, now. `hasChildren`: workflows run whose ends this run would
- * hear of at once, and the next one later.
+ * hear of at once, and the next one later. `isElsewhere`: the next run is to be on another task queue.
  */
-export function isToContinueAsNew(inProgress: InFlight, hasChildren: boolean): boolean {
+export function isToContinueAsNew(inProgress: InFlight, hasChildren: boolean, isElsewhere: boolean): boolean {
   const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
   if (!allHandlersFinished()) return false;
-  if (inProgress.isEmpty) return continueAsNewSuggested || (historyLength > LONG_EVENTS && !hasChildren);
+  if (inProgress.isEmpty) return continueAsNewSuggested || isElsewhere || (historyLength > LONG_EVENTS && !hasChildren);
   const isTooLong = historyLength > TOO_LONG.events || historySize > TOO_LONG.bytes;
   return isTooLong && !AWAITED.some((kind) => inProgress.has(kind));
 }

@@ -18,6 +18,7 @@ import { failuresOf } from '../../decisions/owners/failures.ts';
 import { Journal } from '../history/journal.ts';
 import { changed, type PoolRef } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';
+import { HomeQueue } from '../lib/queues.ts';
 import { DroverPhase } from '../lib/search-attributes.ts';
 import { isToContinueAsNew } from './continue-as-new.ts';
 import { FailureBackoff } from './failure-backoff.ts';
@@ -41,6 +42,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly inProgress: InFlight;
   protected readonly failureBackoff: FailureBackoff;
   protected readonly journal: Journal;
+  protected readonly home: HomeQueue;
   readonly #owner: OwnerOfRun;
   #minVersions: ResourceVersions;
   #uid: string | undefined;
@@ -58,6 +60,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
 
   constructor(ref: PoolRef, carried: CarriedOwner | undefined, owner: OwnerOfRun) {
     this.ref = ref;
+    this.home = new HomeQueue(ref);
     this.#owner = owner;
     this.#minVersions = carried?.minVersions ?? {};
     this.#uid = carried?.uid;
@@ -73,7 +76,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     onSignal(
       changed,
       `Internal: look again at the ${this.labels.owner} and its ${this.labels.members}.`,
-      (newer?: ResourceVersions) => this.requestTurn(newer),
+      ({ shards, ...newer }) => {
+        this.home.hear(shards);
+        this.requestTurn(newer);
+      },
     );
   }
 
@@ -274,7 +280,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   get #isToEnd(): boolean {
-    return isToContinueAsNew(this.inProgress, this.hasChildren);
+    return isToContinueAsNew(this.inProgress, this.hasChildren, this.home.isElsewhere);
   }
 
   /** Waits until something may have changed. */

@@ -1,4 +1,4 @@
-import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
+import { proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
 import type { Planned, PlanRequest, IncompleteInput } from '../../activities/owners/plan-request.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
@@ -201,6 +201,6 @@ class PoolRun extends OwnerRun<PlannedPool> {
       refusals: this.#evacuations.refusals,
       contention: this.#contention,
     };
-    return continueAsNew<typeof pool>({ ...this.ref, carried: { ...carried, ...own } });
+    return this.home.continueAsNew<typeof pool>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

@@ -1,4 +1,4 @@
-import { continueAsNew, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Done } from '../../activities/owners/done.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PlannedSet } from '../../activities/replica-sets/replica-set-request.ts';
@@ -172,6 +172,6 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     // Nobody will tell this run or the next what becomes of those in flight.
     const uncertain = new Set([...this.#uncertain, ...this.inProgress.names('creating')]);
     const own = { uncertain: [...uncertain], starts: this.#starts };
-    return continueAsNew<typeof replicaSet>({ ...this.ref, carried: { ...carried, ...own } });
+    return this.home.continueAsNew<typeof replicaSet>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

@@ -1,15 +1,9 @@
-import {
-  CancellationScope,
-  condition,
-  continueAsNew,
-  proxyActivities,
-  setCurrentDetails,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { CancellationScope, condition, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { ScheduleActivities } from '../../activities/schedules/schedules.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { changed, type OperationKey } from '../lib/messages.ts';
 import { onSignal } from '../lib/on-signal.ts';
+import { HomeQueue } from '../lib/queues.ts';
 import { unknownObject } from '../lib/unknown-object.ts';
 
 const { lookAtSchedule } = proxyActivities<ScheduleActivities>({
@@ -35,9 +29,13 @@ async function keepTime(key: OperationKey, from: number | null): Promise<void> {
   const name = escapeMarkdown(`${ref.namespace}/${ref.name}`);
   let ranUntil = from;
   let hasChanged = false;
-  onSignal(changed, 'The schedule or one of its operations has changed: look again.', () => (hasChanged = true));
+  const home = new HomeQueue(key);
+  onSignal(changed, 'The schedule or one of its operations has changed: look again.', ({ shards }) => {
+    hasChanged = true;
+    home.hear(shards);
+  });
   for (let isKnown = from !== null; ; isKnown = true) {
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof operationSchedule>(key, ranUntil);
+    if (home.needsNewRun) await home.continueAsNew<typeof operationSchedule>(key, ranUntil);
     hasChanged = false;
     const looked = await lookAtSchedule(ref, ranUntil);
     if (looked.is === 'missing' && !isKnown) throw unknownObject('VirtualMachineOperationSchedule', ref, 'keeps it');

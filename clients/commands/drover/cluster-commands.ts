@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { namespacesIn } from '../../../api/claims/claim.ts';
+import { faultOf } from '../../../workers/settings/schema.ts';
 import { dryRunOption, examples, formatOption } from '../../cli/options.ts';
 import type { WorkerAccount } from '../../doctor/rights.ts';
 import { Command } from '../command.ts';
@@ -14,6 +15,11 @@ export const setupCommand = (): Command =>
       )
         .env('DROVER_NAMESPACE')
         .argParser(namespacesIn),
+    )
+    .addOption(
+      new Option('--shards <number>', 'into how many shards the cluster is divided from now on')
+        .env('DROVER_SHARDS')
+        .argParser(shardsIn),
     )
     .addOption(dryRunOption())
     .examples(
@@ -58,6 +64,12 @@ export const versionCommand = (): Command =>
       ["The workers' versions, for a script", 'drover version -o json | jq -r .workers[]'],
     )
     .does(async () => (await import('../../version/version-rows.ts')).printVersions);
+
+function shardsIn(text: string): number {
+  const fault = faultOf('worker.shards', text);
+  if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
+  return Number(text);
+}
 
 /** The workers' ServiceAccount: by default that of drover's manifests. */
 const workerOption = (): Option =>

@@ -22,7 +22,7 @@ function waits(world: World, vm: Stored, seconds: number): void {
 
 /** A worker that begins to watch: returns what it does every few seconds. */
 function watching({ client, cache }: World, signal = new AbortController().signal): () => Promise<void> {
-  const look = restartNotices(client.asClient, cache, signal);
+  const look = restartNotices(client.asClient, cache, signal, () => true);
   return () => new MockActivityEnvironment().run(look) as Promise<void>;
 }
 
@@ -110,7 +110,7 @@ test('a worker that watches looks for such VMs', async () => {
     refreshBudgets: nothing,
     burst: 1,
     signalsOf: () => ({ notify: nothing, signalDeleted: nothing, unmanaged: none }),
-    childSignals: { lost: none, notifyPool: nothing },
+    childSignals: { lost: none, poolNamespace: () => '', notifyPool: nothing },
     stopping: stopping.signal,
     managedMs: 5,
   });

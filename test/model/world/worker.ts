@@ -38,9 +38,10 @@ import type { OperationRef } from '../../../decisions/operations/ref.ts';
 import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
+import { isInPortion, type Portion } from '../../../decisions/shards/portion.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { childSignals, signalsOf } from '../../../workers/watch/workflow-signals.ts';
-import { operationIdOf, ownerIdOf } from '../../../workflows/lib/messages.ts';
+import { operationIdOf, ownerIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { CLUSTER, PROMETHEUS } from './names.ts';
 import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
@@ -48,6 +49,8 @@ import type { Process } from './virtual-time.ts';
 export interface Worker extends ModelWorker {
   cache: ClusterCache;
   stopping: AbortController;
+  /** The task queues that it serves now. */
+  queues: Set<string>;
 }
 
 /** A plan as it was made, before its status was written. */
@@ -57,6 +60,10 @@ interface WorkerOptions {
   process: Process;
   client: KubeClient;
   burst: number;
+  /** What it takes of the cluster. */
+  portions: readonly Portion[];
+  /** Whether it keeps objects of all namespaces, whatever it takes. */
+  keepsAll: boolean;
   /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
   onPlan: (planned: Seen, inputOf: () => GivenInput | undefined) => void;
   onPlanFailed: (pool: string) => void;
@@ -93,9 +100,12 @@ const workflowIdOf = (ref: OperationRef): string => operationIdOf({ cluster: CLU
 /** A worker of drover's own code. Its cache is not started yet. */
 export function createWorker(options: WorkerOptions): Worker {
   const { process, client: plain, burst, withOperations, withBudgets, onPlan, onPlanFailed } = options;
-  const { prometheus, onLook } = options;
+  const { prometheus, onLook, portions, keepsAll } = options;
+  const takesAll = portions.some(({ shard }) => shard === undefined);
+  const takes = (namespace: string): boolean => portions.some((portion) => isInPortion(portion, namespace));
   const cache = new ClusterCache({
     client: plain,
+    ...(takesAll ? {} : { takes, keeps: keepsAll ? undefined : takes }),
     follows: (resource) =>
       (withOperations || !OF_OPERATIONS.has(resource)) && (withBudgets || !OF_BUDGETS.has(resource)),
   });
@@ -161,12 +171,13 @@ export function createWorker(options: WorkerOptions): Worker {
       client,
       cache,
       burst,
-      refreshBudgets: () => common.claims.refresh(),
+      refreshBudgets: (isWatched) => common.claims.refresh(isWatched),
       // Most stories start operations themselves.
-      signalsOf: (what) => (what === 'operation' && !withOperations ? NONE : signalsOf(what)),
+      signalsOf: (what, portion) => (what === 'operation' && !withOperations ? NONE : signalsOf(what, portion)),
       childSignals,
       stopping: stopping.signal,
     }),
   });
-  return { process, activities, cache, stopping };
+  const queues = new Set(portions.map((portion) => taskQueueOf(CLUSTER, portion)));
+  return { process, activities, cache, stopping, queues, polls: (queue) => queues.has(queue) };
 }

@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client';
 import { ensureCurrentAttempt } from '../../../activities/lib/current-attempt.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
@@ -9,11 +10,13 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
+import { portionsOf, type Portion } from '../../../decisions/shards/portion.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/objects/kubevirt.ts';
+import { busyElsewhere, FormerQueues } from '../../../workers/former-queues.ts';
 import { refuseDelegated } from '../../../workers/refuse-delegated.ts';
 import * as workflows from '../../../workflows/index.ts';
-import { watchIdOf } from '../../../workflows/lib/messages.ts';
+import { taskQueueOf, watchIdOf } from '../../../workflows/lib/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';
 import { ApiServer } from './api-server.ts';
 import { KubeVirt } from './kubevirt.ts';
@@ -50,6 +53,8 @@ export interface WorldOptions {
   operations?: boolean;
   /** Whether there are disruption budgets. */
   budgets?: boolean;
+  /** Into how many shards the cluster is divided at first. */
+  shards?: number;
   /** How KubeVirt applies changes to VMIs that run; its default if left out. */
   vmRolloutStrategy?: VmRolloutStrategy;
 }
@@ -75,6 +80,8 @@ export class World {
   /** What the Prometheus answers that checks of rollouts ask; by default 1, and 0 for a minute of each five. */
   prometheus: () => string = () => (Math.floor(this.time.now / 60_000) % 5 === 3 ? '0' : '1');
   #call: Call | null = null;
+  #shards: number;
+  #wasDivided: boolean;
   #workers = 0;
 
   constructor(options: WorldOptions) {
@@ -88,9 +95,12 @@ export class World {
       strangers: false,
       operations: false,
       budgets: false,
+      shards: 1,
       vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
+    this.#shards = this.#options.shards;
+    this.#wasDivided = this.#shards > 1;
     this.time = new VirtualTime(BEGINNING, options.seed);
     this.server = new ApiServer(() => this.time.now);
     this.temporal = new Temporal(
@@ -224,7 +234,8 @@ export class World {
 
   // Workers.
 
-  async addWorker(): Promise<Worker> {
+  /** `portions`: what it takes of the cluster, by default all. `keepsAll`: it knows what is in the others as well. */
+  async addWorker(portions = portionsOf(this.#shards), keepsAll = false): Promise<Worker> {
     const process = new Process(`worker-${++this.#workers}`);
     const { burst, lag, operations: withOperations, budgets: withBudgets } = this.#options;
     const client = this.clientOf(process, lag, (path) => {
@@ -236,6 +247,8 @@ export class World {
         process,
         client,
         burst,
+        portions,
+        keepsAll,
         withOperations,
         withBudgets,
         prometheus: () => this.prometheus(),
@@ -252,7 +265,39 @@ export class World {
     await runAs(process, () => worker.cache.start());
     this.temporal.workers.add(worker);
     this.temporal.workersChanged();
+    if (this.#wasDivided) void runAs(process, () => this.#followFormer(worker, portions));
     return worker;
+  }
+
+  /** As a worker does that takes what is in no namespace. */
+  async #followFormer({ queues, stopping }: Worker, portions: readonly Portion[]): Promise<void> {
+    if (!portions.some(({ shard }) => shard === undefined)) return;
+    const all = portionsOf(portions[0]!.shards);
+    const serve = (portion: Portion) => {
+      const queue = taskQueueOf(CLUSTER, portion);
+      const ended = Promise.withResolvers<void>();
+      queues.add(queue);
+      const end = (): void => {
+        queues.delete(queue);
+        ended.resolve();
+      };
+      return { run: () => ended.promise, drain: end, end };
+    };
+    await new FormerQueues({
+      find: () => busyElsewhere(this.temporal.client as unknown as Client, CLUSTER, all),
+      serve,
+      stop: stopping.signal,
+      onError: (error) => this.break(`former queues are not found: ${error.message}`),
+    }).run();
+  }
+
+  /** As `drover setup --shards` does. */
+  divide(shards: number): void {
+    this.say(`-- the cluster is divided into ${shards}`);
+    this.#shards = shards;
+    this.#wasDivided ||= shards > 1;
+    this.temporal.terminate(watchIdOf(CLUSTER));
+    this.keepWatch();
   }
 
   kill(worker: Worker): void {
@@ -342,7 +387,9 @@ export class World {
   /** Starts the watch unless it runs, as each worker does. */
   keepWatch(): void {
     if (this.temporal.runs.get(watchIdOf(CLUSTER))?.isOpen !== true)
-      this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);
+      this.temporal.start('watch', watchIdOf(CLUSTER), [
+        { cluster: CLUSTER, ...(this.#shards > 1 && { shards: this.#shards }) },
+      ]);
   }
 }
 

@@ -70,7 +70,7 @@ class Worker {
 
   /** How many series a scrape shows, and how many of them name a pool. */
   async scrape(): Promise<{ all: number; ofPools: number }> {
-    const one = { namespace: undefined, cache: this.#cache, isServing: true, isWatching: this.isWatching };
+    const one = { namespace: undefined, cache: this.#cache, isServing: true, watches: () => this.isWatching };
     const text = await healthOf([one], this.#metrics, []).metrics();
     const series = text.split('\n').filter((line) => line.startsWith('drover'));
     return { all: series.length, ofPools: series.filter((line) => line.includes('pool="')).length };

@@ -9,6 +9,7 @@ import { eachSetting } from '../../../workers/settings/settings.ts';
 function valuesOf({ within, oneOf, isList, like }: Setting): readonly string[] {
   if (within !== undefined) return [1, 2].map((more) => String(within[0] + more));
   if (oneOf !== undefined) return oneOf;
+  if (like?.pattern.test('cluster') === true && isList === true && !like.pattern.test('a')) return ['0,1', 'cluster'];
   if (isList === true) return like?.pattern.test('a') === false ? ['https://a,https://b', 'https://c'] : ['a,b', 'c'];
   return ['one', 'two'];
 }

@@ -28,6 +28,8 @@ export interface ActivityOptions {
 export interface ModelWorker {
   process: Process;
   activities: Activities;
+  /** Whether it serves this task queue, and those of its waits and its watch. */
+  polls: (queue: string) => boolean;
 }
 
 /** After which a task of a workflow goes to another worker. */
@@ -88,7 +90,8 @@ export class ActivityTask {
       if (this.#isCancelled && !this.#in.isLocal)
         return this.#settle((done) => done.reject(failureOf(this.#in.type, new CancelledFailure('CANCELLED'))));
       const workers = [...this.#in.server.workers].filter(
-        ({ process, activities }) => process.state === 'running' && activities[this.#in.type] !== undefined,
+        ({ process, activities, polls }) =>
+          process.state === 'running' && activities[this.#in.type] !== undefined && polls(this.#queue),
       );
       // The task stays in its queue until a worker takes it.
       if (workers.length === 0) return this.dispatch(200);
@@ -99,6 +102,11 @@ export class ActivityTask {
         (attempt, ended) => this.#ended(attempt, ended),
       );
     });
+  }
+
+  get #queue(): string {
+    const { isLocal, options, run } = this.#in;
+    return isLocal ? run.queue : (options.taskQueue ?? run.queue).replace(/\/(wait|watch)$/, '');
   }
 
   cancel(): void {

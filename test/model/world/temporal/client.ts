@@ -7,6 +7,7 @@ import type { Run } from './run.ts';
 
 interface SignalWithStart {
   workflowId: string;
+  taskQueue?: string;
   args?: unknown[];
   signal: { name: string };
   signalArgs?: unknown[];
@@ -20,12 +21,18 @@ interface Server {
   attempts: ReadonlyMap<string, Attempt>;
   signal: (id: string, name: string, args: unknown[]) => boolean;
   query: (id: string, name: string) => unknown;
-  signalWithStart: (type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]) => void;
+  signalWithStart: (
+    type: string,
+    start: { id: string; args: unknown[]; queue?: string | undefined },
+    name: string,
+    signalArgs: unknown[],
+  ) => void;
 }
 
 interface Listed {
   workflowId: string;
   runId: string;
+  taskQueue: string;
   closeTime?: Date;
 }
 
@@ -39,24 +46,31 @@ export const clientOf = (temporal: Server) => ({
     },
   },
   workflow: {
-    signalWithStart: async (type: string, { workflowId, args = [], signal, signalArgs = [] }: SignalWithStart) => {
+    signalWithStart: async (type: string, start: SignalWithStart) => {
+      const { workflowId, taskQueue, args = [], signal, signalArgs = [] } = start;
       await way();
-      temporal.signalWithStart(type, workflowId, args, signal.name, signalArgs);
+      temporal.signalWithStart(type, { id: workflowId, args, queue: taskQueue }, signal.name, signalArgs);
     },
-    /** Knows queries for the running workflows of a type, and for those that were ended. */
+    /** Knows queries for running workflows, by type and task queue, and for those that were ended. */
     list: async function* ({ query }: { query: string }): AsyncGenerator<Listed> {
       // Not `way()`: what is asked every few seconds would mix up the chances of all else.
       await new Promise((resolve) => void setTimeout(resolve, 5));
       if (query.includes('CloseTime')) {
         const since = Date.parse(/CloseTime > '([^']+)'/.exec(query)![1]!);
-        for (const { id, runId, type, status, endedAt } of temporal.past)
+        for (const { id, runId, type, queue, status, endedAt } of temporal.past)
           if (query.includes(`'${type}'`) && (status === 'TERMINATED' || status === 'FAILED') && endedAt > since)
-            yield { workflowId: id, runId, closeTime: new Date(endedAt) };
+            yield { workflowId: id, runId, taskQueue: queue, closeTime: new Date(endedAt) };
         return;
       }
-      const [, wanted] = /WorkflowType = '(\w+)'/.exec(query)!;
-      for (const { id, runId, type, isOpen } of temporal.runs.values())
-        if (isOpen && type === wanted) yield { workflowId: id, runId };
+      const [, wanted] = /WorkflowType = '(\w+)'/.exec(query) ?? [];
+      const queues = [...query.matchAll(/TaskQueue (!?=) '([^']+)'/g)];
+      for (const { id, runId, type, queue, isOpen } of temporal.runs.values())
+        if (
+          isOpen &&
+          (wanted === undefined || type === wanted) &&
+          queues.every(([, how, one]) => (queue === one) === (how === '='))
+        )
+          yield { workflowId: id, runId, taskQueue: queue };
     },
     getHandle: (workflowId: string) => ({
       signal: async (signal: { name: string } | string, ...args: unknown[]) => {

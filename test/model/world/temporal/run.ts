@@ -7,10 +7,12 @@ export const workflowNow = new AsyncLocalStorage<{ run: Run; scope: Scope }>();
 export class ContinueAsNew extends Error {
   readonly args: unknown[];
   readonly type: string | undefined;
-  constructor(args: unknown[], type?: string) {
+  readonly queue: string | undefined;
+  constructor(args: unknown[], type?: string, queue?: string) {
     super('continues as new');
     this.args = args;
     this.type = type;
+    this.queue = queue;
   }
 }
 
@@ -68,6 +70,7 @@ export class Run {
   readonly runId: string;
   readonly type: string;
   readonly args: unknown[];
+  readonly queue: string;
   readonly result = Promise.withResolvers<unknown>();
   readonly handlers = new Map<string, (...args: unknown[]) => unknown>();
   readonly buffered: { name: string; args: unknown[] }[] = [];
@@ -85,12 +88,13 @@ export class Run {
   /** The run with which it began, before it continued as new. */
   firstRunId: string;
 
-  constructor(id: string, runId: string, type: string, args: unknown[]) {
+  constructor({ id, runId, type, args, queue }: Pick<Run, 'id' | 'runId' | 'type' | 'args' | 'queue'>) {
     this.id = id;
     this.runId = runId;
     this.firstRunId = runId;
     this.type = type;
     this.args = args;
+    this.queue = queue;
     this.result.promise.catch(() => {});
   }
 }

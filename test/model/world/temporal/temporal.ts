@@ -4,7 +4,9 @@ import {
   CancelledFailure,
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/common';
+import { taskQueueOf } from '../../../../workflows/lib/ids.ts';
 import { frozen } from '../frozen.ts';
+import { CLUSTER } from '../names.ts';
 import { Process, timeNow } from '../virtual-time.ts';
 import { ActivityTask, failureOf, type ActivityOptions, type Attempt, type ModelWorker } from './activity.ts';
 import { clientOf } from './client.ts';
@@ -14,6 +16,10 @@ import { ContinueAsNew, Run, Scope, workflowNow } from './run.ts';
 class StuckWorkflow extends Error {}
 
 const TOO_LONG = 4;
+/** How soon a task is looked for again whose queue no worker polls. */
+const UNPOLLED_MS = 200;
+/** On which workflows run unless they are started on another. */
+const QUEUE = taskQueueOf(CLUSTER);
 
 interface Timing {
   /** Milliseconds before an activity of this type begins, in addition to the usual delay. */
@@ -57,18 +63,29 @@ export class Temporal {
     else timeNow().freeze(this.#code);
   }
 
-  start(type: string, id: string, args: unknown[], signal?: { name: string; args: unknown[] }): Run {
+  /** `queue`: the task queue on which it runs. */
+  start(
+    type: string,
+    id: string,
+    args: unknown[],
+    { signal, queue = QUEUE }: { signal?: { name: string; args: unknown[] }; queue?: string | undefined } = {},
+  ): Run {
     const known = this.runs.get(id);
     if (known?.isOpen === true)
       throw new WorkflowExecutionAlreadyStartedError('Workflow execution already started', id, type);
-    const run = this.#begin(type, id, args);
+    const run = this.#begin(type, id, args, queue);
     if (signal !== undefined) run.buffered.push(signal);
     return run;
   }
 
-  signalWithStart(type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]): void {
+  signalWithStart(
+    type: string,
+    { id, args, queue }: Pick<Run, 'id' | 'args'> & { queue?: string | undefined },
+    name: string,
+    signalArgs: unknown[],
+  ): void {
     if (this.runs.get(id)?.isOpen === true) this.signal(id, name, signalArgs);
-    else this.start(type, id, args, { name, args: signalArgs.map(frozen) });
+    else this.start(type, id, args, { signal: { name, args: signalArgs.map(frozen) }, queue });
   }
 
   /** Returns false if no workflow with that id runs. `from`: the run that signals; undefined if a client does. */
@@ -107,7 +124,7 @@ export class Temporal {
   checkConditions = (): boolean => {
     let some = false;
     for (const run of this.runs.values()) {
-      if (!run.isDirty || !run.isOpen || this.#code.state !== 'running') continue;
+      if (!run.isDirty || !run.isOpen || this.#code.state !== 'running' || !this.#isPolled(run)) continue;
       run.isDirty = false;
       for (const waiting of run.waiting) {
         const holds = workflowNow.run({ run, scope: run.root }, waiting.holds);
@@ -125,6 +142,7 @@ export class Temporal {
   enter(run: Run, act: () => void, ms = timeNow().between(1, 15)): void {
     timeNow().later(ms, this.#code, () => {
       if (!run.isOpen) return;
+      if (!this.#isPolled(run)) return this.enter(run, act, UNPOLLED_MS);
       run.isDirty = true;
       run.events += 4;
       try {
@@ -133,6 +151,10 @@ export class Temporal {
         this.stuck ??= { run, error };
       }
     });
+  }
+
+  #isPolled({ queue }: Run): boolean {
+    return [...this.workers].some(({ process, polls }) => process.state === 'running' && polls(queue));
   }
 
   isLong(run: Run): boolean {
@@ -144,8 +166,8 @@ export class Temporal {
     return run.events > TOO_LONG * this.#longHistory;
   }
 
-  #begin(type: string, id: string, args: unknown[]): Run {
-    const run = new Run(id, `run-${++this.#runs}`, type, args.map(frozen));
+  #begin(type: string, id: string, args: unknown[], queue: string): Run {
+    const run = new Run({ id, runId: `run-${++this.#runs}`, type, args: args.map(frozen), queue });
     run.root = new Scope({ parent: null });
     const before = this.runs.get(id);
     if (before?.status === 'CONTINUED') run.firstRunId = before.firstRunId;
@@ -168,7 +190,7 @@ export class Temporal {
   #failed(run: Run, error: unknown): void {
     if (error instanceof ContinueAsNew) {
       this.#close(run, 'CONTINUED', () => {});
-      const next = this.#begin(error.type ?? run.type, run.id, error.args);
+      const next = this.#begin(error.type ?? run.type, run.id, error.args, error.queue ?? run.queue);
       next.buffered.push(...run.buffered.splice(0));
       next.result.promise.then(run.result.resolve, run.result.reject);
     } else if (

@@ -111,9 +111,9 @@ export const workflowApi = {
   },
   continueAsNew: (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args)),
   makeContinueAsNewFunc:
-    ({ workflowType }: { workflowType?: string } = {}) =>
+    ({ workflowType, taskQueue }: { workflowType?: string; taskQueue?: string } = {}) =>
     (...args: unknown[]): Promise<never> =>
-      Promise.reject(new ContinueAsNew(args, workflowType)),
+      Promise.reject(new ContinueAsNew(args, workflowType, taskQueue)),
   startChild: (
     type: string | { name: string },
     { workflowId, args = [] }: { workflowId: string; args?: unknown[] },
@@ -122,7 +122,9 @@ export const workflowApi = {
     return new Promise((resolve, reject) => {
       timeNow().in(timeNow().between(1, 15), () => {
         try {
-          const child = temporal.start(typeof type === 'string' ? type : type.name, workflowId, args);
+          const child = temporal.start(typeof type === 'string' ? type : type.name, workflowId, args, {
+            queue: run.queue,
+          });
           const result = (): Promise<unknown> =>
             new Promise((settled, failed) => {
               child.result.promise.then(
@@ -145,7 +147,7 @@ export const workflowApi = {
       runId: run.runId,
       firstExecutionRunId: run.firstRunId,
       workflowType: run.type,
-      taskQueue: 'model',
+      taskQueue: run.queue,
       historyLength: run.events,
       historySize: temporal.isTooLong(run) ? 16 * 2 ** 20 : 0,
       continueAsNewSuggested: temporal.isLong(run),

@@ -1,4 +1,5 @@
 import { Connection, type ConnectionOptions, type WorkflowHandle } from '@temporalio/client';
+import { portionsOf } from '../../decisions/shards/portion.ts';
 import { taskQueueOf, watchIdOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
@@ -6,7 +7,7 @@ import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
 import { workersIn } from '../session/workers.ts';
 import { missingSearchAttributes } from '../setup/search-attributes.ts';
 import { temporalOf } from '../version/versions.ts';
-import { DEADLINE_MS, failed, ok, unknown, warning, type Found } from './finding.ts';
+import { DEADLINE_MS, failed, ok, unknown, warning, type Found, type Looked } from './finding.ts';
 
 /** Throws if Temporal does not answer. */
 export async function lookAtTemporal(session: Session): Promise<Found> {
@@ -72,7 +73,7 @@ const within = <T>(connection: Connection, query: () => Promise<T>): Promise<T> 
   connection.withDeadline(Date.now() + DEADLINE_MS, query);
 
 /** Looks whether the workflow that watches the cluster runs, is about this cluster, and has a worker. */
-export async function lookAtWatch(session: Session): Promise<Found> {
+export async function lookAtWatch(session: Session): Promise<Looked> {
   const { client } = await session.temporal();
   const cluster = await workersIn(session);
   const [{ watchedCluster }, { ensureSameCluster }, { readFailure }] = await Promise.all([
@@ -81,7 +82,8 @@ export async function lookAtWatch(session: Session): Promise<Found> {
     import('../../workers/connection/read-failure.ts'),
   ]);
   const id = watchIdOf(cluster);
-  if ((await watchedCluster(client, cluster)) === undefined)
+  const watched = await watchedCluster(client, cluster);
+  if (watched === undefined)
     return failed(
       `no workflow ${id} runs in Temporal: changes in the cluster go unnoticed`,
       'run `drover setup`, or start a worker, which starts it, too; if the name is wrong, give another with --cluster',
@@ -92,16 +94,30 @@ export async function lookAtWatch(session: Session): Promise<Found> {
     return failed(sentenceOf(error), 'give the name of this cluster with --cluster, or DROVER_CLUSTER');
   }
   const { raw } = await client.workflow.getHandle(id).describe();
-  const [activity] = raw.pendingActivities ?? [];
-  const failure = await readFailure(client, activity?.lastFailure);
-  const lastFailure = failure === undefined ? null : { message: failure.message };
-  return watchFound(id, taskQueueOf(cluster), activity && { ...activity, lastFailure });
+  // The workflow begins one for each portion, in this order.
+  const activities = (raw.pendingActivities ?? []).toSorted((a, b) => Number(a.activityId) - Number(b.activityId));
+  const portions = portionsOf(watched?.shards ?? 1);
+  return Promise.all(
+    portions.map(async (portion, index) => {
+      const activity = activities[index];
+      const failure = await readFailure(client, activity?.lastFailure);
+      const lastFailure = failure === undefined ? null : { message: failure.message };
+      const found = activity && { ...activity, lastFailure };
+      const { shard } = portion;
+      return watchFound(id, taskQueueOf(cluster, portion), found, shard === undefined ? undefined : `shard ${shard}`);
+    }),
+  );
 }
 
 type PendingActivity = NonNullable<Awaited<ReturnType<WorkflowHandle['describe']>>['raw']['pendingActivities']>[number];
 
 /** Temporal keeps the failure of the attempt before for as long as an attempt runs, which may be for months. */
-export function watchFound(id: string, taskQueue: string, activity: PendingActivity | undefined): Found {
+export function watchFound(
+  id: string,
+  taskQueue: string,
+  activity: PendingActivity | undefined,
+  what = 'the cluster',
+): Found {
   const failure = activity?.lastFailure?.message;
   if (failure && !isWatching(activity))
     return warning(
@@ -110,7 +126,7 @@ export function watchFound(id: string, taskQueue: string, activity: PendingActiv
     );
   const by = activity?.lastWorkerIdentity;
   if (!by) return unknown(`workflow ${id} runs, and no worker watches yet: task queue ${taskQueue}`);
-  return ok(`workflow ${id} runs, and worker ${by} watches the cluster`);
+  return ok(`workflow ${id} runs, and worker ${by} watches ${what}`);
 }
 
 /** `PENDING_ACTIVITY_STATE_STARTED`. */

@@ -1,24 +1,27 @@
 import { CLAIM_NAME, type Claim } from '../../api/claims/claim.ts';
 import { Leases } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { taskQueueOf } from '../../workflows/lib/messages.ts';
 import type { Session } from '../session/session.ts';
-import { pollersOf, workersIn } from '../session/workers.ts';
+import { allPollersOf, workersIn, type Poller } from '../session/workers.ts';
 import { CLIENT, versionsAmong } from '../version/versions.ts';
 import { call, failed, ok, warning, type Found, type Looked } from './finding.ts';
 
 export async function lookAtWorkers(session: Session): Promise<Looked> {
-  const workers = await workersIn(session);
-  const pollers = await pollersOf(session, workers);
-  const queue = taskQueueOf(workers);
-  if (pollers.length === 0)
-    return failed(
-      `no worker polls the task queue ${queue}: nothing happens`,
-      'start workers: docs/deploy.md, or `drover worker`',
-    );
+  const polled = [...(await allPollersOf(session, await workersIn(session)))];
+  const pollers = polled.flatMap(([, pollers]) => pollers);
+  const there = polled.length > 1 ? ' there' : '';
+  const polledBy = (count: number): string =>
+    polled.flatMap(([queue, of]) => (countOf(of) === count ? [queue] : [])).join(', ');
+  const [unpolled, lonely] = [polledBy(0), polledBy(1)];
   const found: Found[] = [];
+  if (unpolled !== '')
+    found.push(
+      failed(
+        `no worker polls the task queue ${unpolled}: nothing happens${there}`,
+        'start workers: docs/deploy.md, or `drover worker`',
+      ),
+    );
   const versions = versionsAmong(pollers);
-  const count = new Set(pollers.map(({ identity }) => identity)).size;
   if (versions.some((version) => version !== CLIENT.client))
     found.push(
       warning(
@@ -26,15 +29,19 @@ export async function lookAtWorkers(session: Session): Promise<Looked> {
         'use one release: docs/deploy.md says in which order to upgrade',
       ),
     );
-  if (count === 1)
+  if (lonely !== '')
     found.push(
       warning(
-        `one worker polls the task queue ${queue}: while it is replaced, nothing happens`,
+        `one worker polls the task queue ${lonely}: while it is replaced, nothing happens${there}`,
         'run two or more, on different nodes',
       ),
     );
-  return found.length > 0 ? found : ok(`${count} workers of drover ${CLIENT.client} poll the task queue ${queue}`);
+  if (found.length > 0) return found;
+  const queues = polled.map(([queue]) => queue).join(', ');
+  return ok(`${countOf(pollers)} workers of drover ${CLIENT.client} poll the task queue ${queues}`);
 }
+
+const countOf = (pollers: readonly Poller[]): number => new Set(pollers.map(({ identity }) => identity)).size;
 
 /** Looks for namespaces that are left to their own workers. */
 export async function lookAtNamespaces(kube: KubeClient, cluster: string): Promise<Looked> {

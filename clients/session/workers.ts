@@ -1,4 +1,5 @@
 import { CLAIM_NAME } from '../../api/claims/claim.ts';
+import { portionOf, portionsOf, type Portion } from '../../decisions/shards/portion.ts';
 import { claimHolderOf } from '../../kubernetes/served.ts';
 import { taskQueueOf } from '../../workflows/lib/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
@@ -36,10 +37,27 @@ export interface Poller {
   version: string | null;
 }
 
-/** Returns which of these workers poll their task queue. Throws if Temporal does not answer within 2 seconds. */
-export async function pollersOf(session: Session, workers: string): Promise<Poller[]> {
+/** Returns into how many shards what these workers serve is divided. */
+async function shardsOf(session: Session, workers: string): Promise<number> {
+  const [{ client }, { watchedCluster }] = await Promise.all([
+    session.temporal(),
+    import('../../workers/watch/cluster-watch.ts'),
+  ]);
+  return (await watchedCluster(client, workers))?.shards ?? 1;
+}
+
+/** Returns who polls each of their task queues. Throws if Temporal does not answer. */
+export async function allPollersOf(session: Session, workers: string): Promise<Map<string, Poller[]>> {
+  const portions = portionsOf(await shardsOf(session, workers));
+  const polled = async (portion: Portion) =>
+    [taskQueueOf(workers, portion), await pollersOf(session, workers, portion)] as const;
+  return new Map(await Promise.all(portions.map(polled)));
+}
+
+/** Returns which of these workers poll the task queue. Throws if Temporal does not answer within 2 seconds. */
+async function pollersOf(session: Session, workers: string, portion: Portion): Promise<Poller[]> {
   const { connection, namespace } = await session.temporal();
-  const name = taskQueueOf(workers);
+  const name = taskQueueOf(workers, portion);
   const described = connection.withDeadline(Date.now() + DEADLINE_MS, () =>
     connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name } }),
   );
@@ -59,8 +77,10 @@ export async function pollersOf(session: Session, workers: string): Promise<Poll
 export async function missingWorkers(session: Session, namespace?: string): Promise<string | undefined> {
   try {
     const workers = await workersIn(session, namespace);
-    if ((await pollersOf(session, workers)).length > 0) return undefined;
-    const none = `no drover worker polls the task queue ${taskQueueOf(workers)}: nothing happens until one does`;
+    const shards = await shardsOf(session, workers);
+    const portion = shards === 1 ? { shards } : portionOf(namespace ?? (await session.namespace()), shards);
+    if ((await pollersOf(session, workers, portion)).length > 0) return undefined;
+    const none = `no drover worker polls the task queue ${taskQueueOf(workers, portion)}: nothing happens until one does`;
     if (workers === session.cluster) return `${none}; \`drover worker\` starts one`;
     return `${none}, since the Lease ${CLAIM_NAME} leaves the namespace to these workers`;
   } catch (error) {

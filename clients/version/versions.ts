@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
-import { pollersOf, type Poller, workersIn } from '../session/workers.ts';
+import { allPollersOf, type Poller, workersIn } from '../session/workers.ts';
 
 /** What could not be learned, and why. */
 export interface Unknown {
@@ -37,7 +37,7 @@ export async function readVersions(session: Session): Promise<Required<Versions>
   const [definitions, workers, temporal, kubevirt, kubernetes] = await Promise.all([
     ofCluster(definitionsIn),
     known(async () => {
-      return versionsAmong(await pollersOf(session, await workersIn(session)));
+      return versionsAmong([...(await allPollersOf(session, await workersIn(session))).values()].flat());
     }),
     known(() => temporalOf(session)),
     ofCluster(kubevirtIn),

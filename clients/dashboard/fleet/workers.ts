@@ -1,8 +1,7 @@
 import { conditionOf, type KubeObject } from '../../../api/objects.ts';
 import { Deployments } from '../../../api/resources.ts';
-import { taskQueueOf } from '../../../workflows/lib/messages.ts';
 import type { Session } from '../../session/session.ts';
-import { pollersOf, workersIn } from '../../session/workers.ts';
+import { allPollersOf, workersIn } from '../../session/workers.ts';
 
 /** Why nothing happens in the cluster, whatever is asked of it. */
 export interface MissingWorkers {
@@ -39,11 +38,16 @@ const late = (): Promise<undefined> => new Promise((resolve) => setTimeout(resol
 async function inTemporal(session: Session): Promise<MissingWorkers | null | undefined> {
   if (!(await session.knowsTemporal())) return undefined;
   const workers = await workersIn(session);
-  if ((await pollersOf(session, workers)).length === 0)
-    return { sentence: `no worker polls the task queue ${taskQueueOf(workers)}: nothing happens`, since: null };
+  const polled = [...(await allPollersOf(session, workers))];
+  const unpolled = polled.filter(([, pollers]) => pollers.length === 0).map(([queue]) => queue);
+  if (unpolled.length > 0)
+    return {
+      sentence: `no worker polls the task queue ${unpolled.join(', ')}: nothing happens${polled.length > 1 ? ' there' : ''}`,
+      since: null,
+    };
   const { lookAtWatch } = await import('../../doctor/temporal.ts');
-  const { outcome, message } = await lookAtWatch(session);
-  return outcome === 'Failed' ? { sentence: message, since: null } : null;
+  const failed = [await lookAtWatch(session)].flat().find(({ outcome }) => outcome === 'Failed');
+  return failed === undefined ? null : { sentence: failed.message, since: null };
 }
 
 async function inCluster(session: Session): Promise<MissingWorkers | null> {

@@ -21,6 +21,7 @@ export function aSession(known: Record<string, Known>): { session: Session; quer
   const answer = async (id: string): Promise<Act[]> => known[id]?.acts ?? Promise.reject(new Error('nobody is there'));
   const getHandle = (id: string) => ({
     workflowId: id,
+    describe: () => Promise.resolve({ status: { name: 'RUNNING' }, memo: { clusterUid: 'uid' } }),
     query: () => (known[id]?.status === 'COMPLETED' ? Promise.reject(new Error('no worker is needed')) : answer(id)),
     result: async () => ({ acts: await answer(id) }),
   });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { schemaOf } from '../../workers/settings/schema.ts';
-import { eachSetting, isOfWorker } from '../../workers/settings/settings.ts';
+import { eachSetting, isOfWorker, SETTINGS } from '../../workers/settings/settings.ts';
 import { DashboardValues } from './dashboard-values.ts';
 import { firstIn, flag, kubernetes, kubernetesList, resources, text } from './kubernetes-parts.ts';
 
@@ -9,6 +9,8 @@ const setup = firstIn('setup.yaml').spec;
 
 const labels = (what: string) => z.record(z.string(), z.string()).default({}).describe(what);
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+const { isList: _, ...oneTaken } = SETTINGS['worker.takes'];
 
 /** Variables that the image or other values set. */
 const SET_OTHERWISE = /^DROVER_(NAMESPACE|HEALTH_PORT|HEALTH_ADDRESS|TEMPORAL_METRICS_PORT|WORKFLOW_BUNDLE)$/;
@@ -88,6 +90,18 @@ export const Values = z.strictObject({
         workers.template.spec.containers[0],
         'requests and limits; enough for [10,000 running VMs](../docs/deploy.md#memory)',
       ),
+      shards: z
+        .array(
+          z.strictObject({
+            takes: z.array(schemaOf(oneTaken)).min(1),
+            replicas: z.int().min(1).optional(),
+            resources: kubernetes('').optional(),
+          }),
+        )
+        .default([])
+        .describe(
+          'a Deployment for each of these in place of one that takes everything, with `settings.DROVER_SHARDS`: what it `takes`, as `DROVER_TAKES` has it, and its own `replicas` and `resources` if they differ; [shards](../docs/deploy.md#shards-of-a-large-cluster)',
+        ),
       terminationGracePeriodSeconds: z
         .int()
         .min(workers.template.spec.terminationGracePeriodSeconds)

@@ -162,6 +162,17 @@ const VARIANTS: Record<string, Installation> = {
       serviceAccount: { annotations: { 'cloud.example/role': 'drover' } },
     },
   },
+  'workers of two shards': {
+    values: {
+      settings: { DROVER_SHARDS: 2 },
+      workers: {
+        shards: [
+          { takes: ['0', '1'], replicas: 3 },
+          { takes: ['cluster'], resources: {} },
+        ],
+      },
+    },
+  },
   'as little as can be': {
     values: {
       podDisruptionBudget: { enabled: false },
@@ -399,4 +410,13 @@ test('the setup is a hook before all else, which goes when it has succeeded', as
       'helm.sh/hook-weight': kind === 'Job' ? '0' : '-1',
       'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
     });
+});
+
+test('workers of shards have a Deployment each, which selects its own pods', async () => {
+  const deployments = (await helm.objects(VARIANTS['workers of two shards'])).filter(
+    ({ kind }) => kind === 'Deployment',
+  );
+  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['drover-worker-0-1', 'drover-worker-cluster']);
+  for (const { spec } of deployments as unknown as { spec: { selector: { matchLabels: object }; template: object } }[])
+    expect(spec.template).toMatchObject({ metadata: { labels: spec.selector.matchLabels } });
 });

@@ -7,6 +7,7 @@ import { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../activities/cache/snapshot.ts';
 import { BudgetTallies } from '../activities/disruption-budget/budget-tallies.ts';
 import { containedPlan } from '../decisions/pool/contained-plan.ts';
+import { isInPortion } from '../decisions/shards/portion.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { createMetrics } from '../workers/metrics/metrics.ts';
@@ -14,11 +15,11 @@ import { startCacheServer } from './cache-server.ts';
 import { median } from './measure.ts';
 
 /**
- * Measures what a worker keeps of a large fleet: `node bench/cache.ts [VMS] [POOLS] [BUDGETS]`. A server without a
- * cluster behind it answers lists and watches with running VMs of realistic size; the worker's own cache, planner and
- * metrics, without Temporal, read them in a process with the garbage collector at hand.
+ * Measures what a worker keeps of a large fleet, or of its first shard: `node bench/cache.ts [VMS] [POOLS] [BUDGETS]
+ * [SHARDS]`. A server without a cluster behind it answers lists and watches with running VMs of realistic size; the
+ * worker's own cache, planner and metrics, without Temporal, read them in a process with the garbage collector at hand.
  */
-const [VMS = 200_000, POOLS = 1_000, BUDGETS = 100] = process.argv.slice(2).map(Number);
+const [VMS = 200_000, POOLS = 1_000, BUDGETS = 100, SHARDS = 1] = process.argv.slice(2).map(Number);
 const EVENTS = 5_000;
 const PLANS = 50;
 const MIB = 2 ** 20;
@@ -29,7 +30,7 @@ const mib = (bytes: number): string => `${Math.round(bytes / MIB).toLocaleString
 
 async function serve(): Promise<void> {
   const server = await startCacheServer({ vms: VMS, pools: POOLS, budgets: BUDGETS });
-  const child = fork(import.meta.filename, [VMS, POOLS, BUDGETS].map(String), {
+  const child = fork(import.meta.filename, [VMS, POOLS, BUDGETS, SHARDS].map(String), {
     env: { ...process.env, CACHE_SERVER: server.url },
     execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
   });
@@ -72,14 +73,20 @@ const kept = (): number => {
 
 async function measure(server: string, folder: string): Promise<void> {
   const client = new KubeClient(loadKubeConfig({ kubeconfig: kubeconfigOf(server, folder) }));
-  const cache = new ClusterCache({ client, onError: (resource, error) => console.error(resource, error.message) });
+  const keeps = (namespace: string): boolean => isInPortion({ shards: SHARDS, shard: 0 }, namespace);
+  const shard = SHARDS === 1 ? {} : { keeps, takes: keeps };
+  const cache = new ClusterCache({
+    client,
+    ...shard,
+    onError: (resource, error) => console.error(resource, error.message),
+  });
   const empty = kept();
   const lists = await timed(() => cache.start());
   const heap = kept() - empty;
   const peak = process.resourceUsage().maxRSS * 1024;
   console.log(
-    `${VMS} running VMs in ${POOLS} pools: lists in ${(lists.time / 1000).toFixed(1)} s with ${(lists.cpu / 1000).toFixed(1)} s of CPU; ` +
-      `${mib(heap)} of heap, ${(((heap / VMS) * 1000) / MIB).toFixed(1)} MiB for 1,000 VMs; ${mib(peak)} resident at most`,
+    `${VMS} running VMs in ${POOLS} pools, of which ${cache.vms.size} in shard 0 of ${SHARDS}: lists in ${(lists.time / 1000).toFixed(1)} s with ${(lists.cpu / 1000).toFixed(1)} s of CPU; ` +
+      `${mib(heap)} of heap, ${(((heap / cache.vms.size) * 1000) / MIB).toFixed(1)} MiB for 1,000 VMs; ${mib(peak)} resident at most`,
   );
 
   const events = async (): Promise<void> => {

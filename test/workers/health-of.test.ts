@@ -81,7 +81,7 @@ const watchesShop = (namespace: string | undefined): boolean => namespace === 's
 
 test('a worker that watches one shard reports the objects of its namespaces alone', async () => {
   const vms = ['shop', 'bank'].map((namespace) => ({ namespace, owner: null, restartRequired: {} }));
-  const cache = { ...cacheOf(2), vms: { values: () => vms } } as unknown as ClusterCache;
+  const cache = Object.assign(cacheOf(2), { vms: { values: () => vms } });
   const text = await healthOf(
     [{ ...serving, namespace: undefined, cache, watches: watchesShop }],
     createMetrics('default'),

@@ -97,8 +97,8 @@ export class Observer {
         const { input } = started!.workflowExecutionStartedEventAttributes!;
         const [key, ...rest] = decoded(input);
         const results = events.flatMap((event) => decoded(event.activityTaskCompletedEventAttributes?.result));
-        // A transition that begins is given its input by an activity.
-        return rest.length > 0 ? [key, ...rest] : [key, results.find(isBeginning)];
+        // An operation that begins is given its input by an activity.
+        return rest[0] === undefined || rest[0] === null ? [key, results.find(isBeginning)] : [key, ...rest];
       } catch (error) {
         if (tries === TRIES) throw error;
         await sleep(AGAIN_MS);

@@ -39,9 +39,9 @@ type OperationEnd = (OperationProgress & { acts: Act[] }) | null;
 
 /**
  * Carries out an operation, of a namespace or cluster-wide, and deletes the object when its time after the end is over.
- * What is to be done is read from the API server: once VMs are chosen, a new run of the workflow is given them, and
- * activities act by nothing that the object does not say. A transition chooses none, and has no new run, for which
- * Temporal has a young workflow wait up to a second. A caller who starts it without an object starts nothing.
+ * What is to be done is read from the API server, and activities act by nothing that the object does not say. The run
+ * that begins it acts itself, since Temporal has a young workflow wait up to a second for a new run; only to begin anew
+ * takes one. A caller who starts it without an object starts nothing.
  * `ended`: what was done, while the object waits to be deleted.
  */
 export const operation = (
@@ -64,7 +64,7 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
   });
   const wait = (ms: number): Promise<unknown> => condition(() => hasChanged, Math.min(ms, LONGEST_WAIT_MS));
   let begun = run;
-  const journal = journalOf(begun, ended);
+  let journal = journalOf(begun, ended);
   let acting = begun === null ? null : runOf(begun, journal);
   const end = (): OperationEnd => (acting === null ? ended : { ...acting.progress, acts: journal.kept });
   onQuery(operationProgress, 'How far it is; null before it begins.', () => acting?.progress ?? ended);
@@ -86,9 +86,11 @@ async function carryOut(key: OperationKey, run: CarriedRun | null, ended: Operat
     const now: Beginning = await beginOperation(ref);
     if (now.is === 'missing' && !isKnown) throw unknownObject(operationResource(ref).kind, ref, 'carries it out');
     if (now.is === 'run') {
-      begun = { ...now, state: null, acts: journal.kept } as CarriedRun;
-      // Activities read chosen VMs from the input of the run.
-      if (!isTransition(begun)) await home.continueAsNew<typeof operation>(key, begun);
+      const next = { ...now, state: null, acts: journal.kept } as CarriedRun;
+      // Activities read the chosen VMs from the history of the run, which has one choice.
+      if (begun !== null) await home.continueAsNew<typeof operation>(key, next);
+      begun = next;
+      journal = journalOf(begun, ended);
       acting = runOf(begun, journal);
       isOpen = true;
       continue;

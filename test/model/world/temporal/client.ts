@@ -109,8 +109,20 @@ export const clientOf = (temporal: Server) => ({
     getWorkflowExecutionHistory: async ({ execution }: { execution: { runId: string } }) => {
       await way();
       const run = temporal.past.find(({ runId }) => runId === execution.runId)!;
-      const input = { payloads: toPayloads(defaultPayloadConverter, ...run.args) };
-      return { history: { events: [{ workflowExecutionStartedEventAttributes: { input } }] } };
+      const events = [
+        { eventId: 1, workflowExecutionStartedEventAttributes: { input: payloadsOf(...run.args) } },
+        ...run.beginnings.flatMap((result, index) => {
+          const eventId = 2 * index + 2;
+          return [
+            { eventId, activityTaskScheduledEventAttributes: { activityType: { name: 'beginOperation' } } },
+            {
+              eventId: eventId + 1,
+              activityTaskCompletedEventAttributes: { scheduledEventId: eventId, result: payloadsOf(result) },
+            },
+          ];
+        }),
+      ];
+      return { history: { events } };
     },
   },
   options: {
@@ -122,6 +134,8 @@ export const clientOf = (temporal: Server) => ({
     },
   },
 });
+
+const payloadsOf = (...values: unknown[]) => ({ payloads: toPayloads(defaultPayloadConverter, ...values) });
 
 const way = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, timeNow().between(1, 8)));
 

@@ -1,7 +1,9 @@
 import '../../world/real-code.ts';
+import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import type { OperationSpec } from '../../../../api/operations/operation.ts';
 import { VirtualMachineOperations, VirtualMachines } from '../../../../api/resources.ts';
+import { RESTORED } from '../../../../decisions/operations/restored.ts';
 import type { StoredOperation } from '../../../../decisions/views/stored-operation.ts';
 import { operationIdOf } from '../../../../workflows/lib/messages.ts';
 import { isReady } from '../../facts.ts';
@@ -61,6 +63,39 @@ test.each(RESTARTS)('a $action whose workflow is terminated begins anew, and its
     { operations: true },
   ),
 );
+
+test('a restart that begins anew acts on the VMs that are chosen then, in a new run', () =>
+  play(
+    async (world) => {
+      for (const name of NAMES) await world.people.createVm(name, { bootMs: 1_000 });
+      expect(await world.until(() => NAMES.every((name) => isReady(world.vmi(name))), MINUTE)).toBe(true);
+      const before = new Map(NAMES.map((name) => [name, world.vmi(name)!.metadata.uid]));
+      const restarted = () => NAMES.filter((name) => world.vmi(name)?.metadata.uid !== before.get(name));
+      const ready = () => restarted().filter((name) => isReady(world.vmi(name)));
+      let isRestored = false;
+      for (const { activities } of world.workers) {
+        const changePower = activities['changePower']!;
+        activities['changePower'] = (...args) => {
+          if (isRestored || ready().length === 0) return changePower(...args);
+          isRestored = true;
+          return Promise.reject(ApplicationFailure.nonRetryable('it was restored', RESTORED));
+        };
+      }
+      const { metadata } = world.server.create(VirtualMachineOperations, {
+        metadata: { namespace: NAMESPACE, name: 'restart' },
+        spec: { action: 'Restart', vms: { names: NAMES }, atOnce: 1 },
+      });
+      const status = () => (world.server.find(VirtualMachineOperations, metadata) as StoredOperation).status;
+      expect(await world.until(() => status()?.completionTime !== undefined, 60 * MINUTE)).toBe(true);
+      expect(isRestored).toBe(true);
+      expect(restarted()).toEqual(NAMES);
+      expect(status()!.vms).toMatchObject({ failed: 0, open: 0 });
+      const workflowId = operationIdOf({ ...refOf('restart'), uid: metadata.uid });
+      const runs = world.temporal.past.filter(({ id }) => id === workflowId);
+      expect(runs.map((run) => run.status)).toEqual(['CONTINUED', 'COMPLETED']);
+    },
+    { operations: true },
+  ));
 
 test('a worker that is behind leaves none of the chosen VMs out', () =>
   play(

@@ -447,6 +447,7 @@ const NO_MEMORY = {
     'activities/rollout/batch-cache.ts: RUNS_KEPT',
     'decisions/from-object/intern-parts.ts: MAX_KEPT',
     'decisions/from-object/intern.ts: MAX_KEPT',
+    'decisions/shards/portion.ts: MOST_HASHES',
   ],
   'what is longer is refused': [
     'decisions/changes/change-record.ts: MOST_BYTES',

@@ -1,12 +1,10 @@
-import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import { restartNotices } from '../../../activities/watch/restart-notices.ts';
-import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { SHOP, World } from '../forged/world.ts';
+import { watchOf } from './watch-of.ts';
 
 /** KubeVirt says since so many seconds that the VM waits for a restart. */
 function waits(world: World, vm: Stored, seconds: number): void {
@@ -96,31 +94,11 @@ test('VMs that wait are told one after another, and no more once the worker no l
   expect(world.client.events).toHaveLength(1);
 });
 
-const nothing = (): Promise<void> => Promise.resolve();
-const none = (): Promise<[]> => Promise.resolve([]);
-
 test('a worker that watches looks for such VMs', async () => {
   const world = new World();
   waits(world, world.other(SHOP, 'db'), 70);
-  const { client, cache } = await world.start();
-  const stopping = new AbortController();
-  const activities = createWatchActivities({
-    client: client.asClient,
-    cache,
-    refreshBudgets: nothing,
-    burst: 1,
-    signalsOf: () => ({ notify: nothing, signalDeleted: nothing, unmanaged: none }),
-    childSignals: { lost: none, poolNamespace: () => '', notifyPool: nothing },
-    stopping: stopping.signal,
-    managedMs: 5,
-  });
-  const temporal = { withAbortSignal: (_signal: AbortSignal, work: () => unknown) => work() };
-  const environment = new MockActivityEnvironment(
-    {},
-    { logger: new DefaultLogger('ERROR'), client: temporal as unknown as Client },
-  );
-  const watch = environment.run(() => activities.watchCluster({ cluster: 'default' })) as Promise<void>;
-  await expect.poll(() => client.events).toMatchObject([{ reason: 'RestartRequired' }]);
-  stopping.abort();
-  await expect(watch).rejects.toThrow();
+  await world.start();
+  const { stop } = watchOf(world);
+  await expect.poll(() => world.client.events).toMatchObject([{ reason: 'RestartRequired' }]);
+  await stop();
 });

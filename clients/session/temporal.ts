@@ -1,7 +1,7 @@
 import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { loadDataConverter } from '../../workers/data-converter.ts';
+import { loadDataConverter } from '../../workers/connection/data-converter.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 
 export interface Temporal {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Client } from '@temporalio/client';
 import { expect, test } from 'vitest';
-import { loadDataConverter } from '../../../workers/data-converter.ts';
+import { loadDataConverter } from '../../../workers/connection/data-converter.ts';
 import { operationIdOf, poolIdOf, taskQueueOf } from '../../../workflows/lib/messages.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { drover, nowhere } from '../drover.ts';

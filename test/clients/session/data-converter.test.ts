@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { defaultPayloadConverter, type PayloadCodec } from '@temporalio/common';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { loadDataConverter } from '../../../workers/data-converter.ts';
+import { loadDataConverter } from '../../../workers/connection/data-converter.ts';
 
 const CODEC = resolve(import.meta.dirname, '../../fixtures/codec.js');
 const KEYED = resolve(import.meta.dirname, '../../fixtures/key-service-codec.js');

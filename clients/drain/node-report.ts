@@ -1,16 +1,18 @@
 import { drainRules } from '../../api/rules/pool-defaults.ts';
 import { maxUnavailableOf } from '../../decisions/disruption-budget/unavailability.ts';
+import type { WhyHeld } from '../../decisions/disruption/held.ts';
 import { isPausedByPerson } from '../../decisions/disruption/pause.ts';
 import { whyHeld, whyKept } from '../../decisions/drain/need.ts';
 import { planDrain, type DrainPlan, type EvacuationStatus } from '../../decisions/drain/plan.ts';
 import { MEMBERS_CHANGE } from '../../decisions/drain/pool-drain.ts';
-import { liveVmi, type VmiOf } from '../../decisions/health/availability.ts';
+import { liveVmi } from '../../decisions/health/availability.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { EXTERNAL } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
-import { pacedState, type Act, type Pacing } from './paced-state.ts';
+import { budgetsAsked, pacedState, whyNever, type Act, type Pacing } from './paced-state.ts';
+import { whyHeldBy, type BudgetView } from './why-held.ts';
 
 /** How far a VMI is from leaving its node. */
 export interface NodeReportItem {
@@ -45,11 +47,10 @@ export interface OnNode {
   isStarting: boolean;
 }
 
-export interface NodeReportInput extends Pacing {
+export interface NodeReportInput extends Pacing, BudgetView {
   onNode: readonly OnNode[];
   /** All VMs of a pool. */
   membersOf: (pool: StoredPool) => readonly VmView[];
-  vmiOf: VmiOf;
   /** The eviction strategy of VMIs that have none themselves. */
   clusterStrategy: string;
 }
@@ -57,11 +58,12 @@ export interface NodeReportInput extends Pacing {
 /** Returns what each of the VMIs on a node does, or waits for, to leave it. */
 export function nodeReport(input: NodeReportInput): NodeReportItem[] {
   const { onNode } = input;
+  const whyHeld = whyHeldBy(input);
   const statuses = new Map<string, Map<string, EvacuationStatus>>();
   const statusOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
     const known = statuses.get(pool.metadata.uid);
     if (known !== undefined) return known.get(vm.name);
-    const planned = planOf(pool, input).statuses;
+    const planned = planOf(pool, input, whyHeld).statuses;
     statuses.set(pool.metadata.uid, new Map(planned.map((status) => [status.vm, status])));
     return statusOf(pool, vm);
   };
@@ -72,17 +74,17 @@ export function nodeReport(input: NodeReportInput): NodeReportItem[] {
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
     const own = status ?? withoutStatus(one, input);
-    const { state, message, isKept = false, act = null }: NodeReportState = pastPool(one, own, input) ?? own;
+    const { state, message, isKept = false, act = null } = inPool(one, own, input);
     const maxUnavailable = pool === null ? null : maxUnavailableOf(pool);
     return { namespace, name, owner, state, message, isKept, act, maxUnavailable };
   });
 }
 
 /** Plans for the pool as its workflow does, as far as the cluster shows what that knows. */
-function planOf(pool: StoredPool, { membersOf, vmiOf, now }: NodeReportInput): DrainPlan {
+function planOf(pool: StoredPool, { membersOf, vmiOf, now }: NodeReportInput, whyHeld: WhyHeld): DrainPlan {
   const vms = membersOf(pool);
   const busy = new Map(membershipChangeOf(pool) === null ? [] : vms.map(({ name }) => [name, MEMBERS_CHANGE]));
-  return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals: [], now });
+  return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals: [], whyHeld, now });
 }
 
 type NodeReportState = Pick<NodeReportItem, 'state' | 'message'> & Partial<Pick<NodeReportItem, 'isKept' | 'act'>>;
@@ -123,13 +125,17 @@ const heldBack = (
 
 const BY_POOL = new Set<NodeReportItem['state']>(['NotAsked', 'Budget', 'Evacuating']);
 
-/** What a drain past budgets does to a VM that its pool moves within them; null if it does no more than the pool. */
-function pastPool({ vm, vmi, pool }: OnNode, own: NodeReportState, input: Pacing): NodeReportState | null {
+/** What happens to a VM that its pool moves within budgets: a drain past budgets has an operation move it instead. */
+function inPool({ vm, vmi, pool }: OnNode, own: NodeReportState, input: NodeReportInput): NodeReportState {
   const rules = pool === null ? null : drainRules(pool.spec);
-  if (!input.pastBudgets || vm === null || rules === null || !BY_POOL.has(own.state)) return null;
-  if (vmi.migration !== null) return null;
-  if (vmi.migratable && rules.method !== 'Restart') return heldBack(vm, vmi, own, 'Migrate', input);
-  return rules.method === 'Migrate' ? null : heldBack(vm, vmi, own, 'Restart', input);
+  if (vm === null || rules === null || vmi.migration !== null || !BY_POOL.has(own.state)) return own;
+  const migrates = vmi.migratable && rules.method !== 'Restart';
+  if (!migrates && rules.method === 'Migrate') return own;
+  const act = migrates ? 'Migrate' : 'Restart';
+  if (input.pastBudgets) return heldBack(vm, vmi, own, act, input) ?? own;
+  const never = own.state === 'Evacuating' ? null : whyNever(budgetsAsked(vm, vmi, input), act);
+  // Its pool moves it if the budget ever changes, once it is evicted.
+  return never === null ? own : { state: 'Blocked', message: never };
 }
 
 /** What drover itself would not disrupt now, it does not have KubeVirt disrupt either. */

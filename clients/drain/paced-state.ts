@@ -53,17 +53,27 @@ export function pacedState(
   );
   const begun = operation === undefined ? null : stateIn(operation, vm.name, now);
   if (begun !== null) return { ...begun, message: withNames(begun.message, budgetsOf(vm)) };
-  // KubeVirt moves it already, or nothing is lost with it.
+  // KubeVirt moves it already.
   const isMoved = vmi.evictionStrategy !== EXTERNAL && vmi.evacuationNode === vmi.node;
-  if (vmi.migration !== null || isMoved || isFree(vm, vmi)) return null;
-  const budgets = budgetsOf(vm).filter((budget) => asks(budget, 'Drain', now));
+  if (vmi.migration !== null || isMoved) return null;
+  const budgets = budgetsAsked(vm, vmi, { budgetsOf, now });
   if (budgets.length === 0) return null;
   const within = `${pastBudgets ? 'past' : 'within'} ${listed(budgets.map(nameBudget))}`;
-  const never = pastBudgets ? undefined : budgets.find((budget) => neverLets(budget, act));
-  if (never !== undefined) return kept('Blocked', `stays: ${nameBudget(never)} never has room`);
+  const never = pastBudgets ? null : whyNever(budgets, act);
+  if (never !== null) return kept('Blocked', never);
   return act === 'Migrate'
     ? { state: 'NotAsked', message: `will be migrated ${within}`, act }
     : { state: 'ShutDown', message: `will be shut down, and started elsewhere, ${within}`, act };
+}
+
+/** The budgets that a drain asks for the VM: none if nothing is lost with it. */
+export const budgetsAsked = (vm: VmView, vmi: VmiView, { budgetsOf, now }: Pick<Pacing, 'budgetsOf' | 'now'>) =>
+  isFree(vm, vmi) ? [] : budgetsOf(vm).filter((budget) => asks(budget, 'Drain', now));
+
+/** Says which of these budgets, which a drain asks, can never have room for this; null if none of them. */
+export function whyNever(budgets: readonly StoredBudget[], act: Act): string | null {
+  const never = budgets.find((budget) => neverLets(budget, act));
+  return never === undefined ? null : `stays: ${nameBudget(never)} never has room`;
 }
 
 /** Whether no VM may go down, or migrate, even if all that should run are available. */

@@ -75,6 +75,7 @@ export async function readNode(kube: KubeClient, node: string, pastBudgets: bool
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
     clusterStrategy,
+    labelsOfNode: (name) => nodes.get(name)?.labels,
     ...(await readPacing(kube, node, pastBudgets)),
     isDrained: isDrained(nodeView(own), drainTaint),
     reason: own.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null,

@@ -133,7 +133,7 @@ class Room {
   }
 }
 
-type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf' | 'knows'>;
+export type TallyOfPlaces = Pick<BudgetTally, 'of' | 'total' | 'domains' | 'domainOf' | 'knows'>;
 
 /** A VM that the budget does not select yet, or no longer, counts as one that is selected and down. */
 const JOINING: Counts = { expected: 1, available: 0, migrating: 0 };

@@ -47,6 +47,7 @@ function report(
     membersOf: () => onNode.flatMap(({ vm }) => vm ?? []),
     vmiOf: ({ uid }) => onNode.find(({ vmi }) => vmi.vmUid === uid)?.vmi,
     clusterStrategy,
+    labelsOfNode: (node) => ({ zone: node }),
     budgetsOf: () => budgets,
     operations,
     pastBudgets,
@@ -258,6 +259,85 @@ test.each<[string, StoredOperation, Partial<NodeReportItem>]>([
   expect(item).toMatchObject({ isKept: true, act: null, ...expected });
 });
 
+const COUNTED = { expected: 3, available: 3, migrating: 0 };
+const claimOf = (vm: string, domain?: string) => ({
+  ...{ namespace: 'shop', vm, by: 'operation/c/shop/o', reason: 'Restart' as const, at: MADE },
+  ...(domain !== undefined && { domain }),
+});
+const NO_ROOM = 'waits: disruption budget shop/db has no room: ';
+
+test.each<[string, StoredBudget, StoredBudget['status'], string[]]>([
+  ['has room', aBudget({ maxUnavailable: 3 }), COUNTED, ['is being migrated', 'is being migrated']],
+  ['has not been counted yet', aBudget({ maxUnavailable: 1 }), {}, ['is being migrated', 'is being migrated']],
+  [
+    'has room for one',
+    aBudget({ maxUnavailable: 1 }),
+    COUNTED,
+    ['is being migrated', `${NO_ROOM}2 of 3 VMs are available and not claimed, and maxUnavailable is 1`],
+  ],
+  [
+    'is full',
+    aBudget({ minAvailable: 2 }),
+    { ...COUNTED, available: 2 },
+    Array.from({ length: 2 }, () => `${NO_ROOM}2 of 3 VMs are available and not claimed, and minAvailable is 2`),
+  ],
+  [
+    'has given one a place',
+    aBudget({ minAvailable: 2 }),
+    { ...COUNTED, available: 2, claims: [claimOf('web-1')] },
+    ['is being migrated', `${NO_ROOM}2 of 3 VMs are available and not claimed, and minAvailable is 2`],
+  ],
+  [
+    'lets one migrate',
+    aBudget({ maxUnavailable: 0, maxMigrating: 1 }),
+    COUNTED,
+    ['is being migrated', `${NO_ROOM}1 VM migrates, and maxMigrating is 1`],
+  ],
+  [
+    'is closed',
+    aBudget({ windows: NIGHT, outside: 'Deny' }),
+    COUNTED,
+    Array.from({ length: 2 }, () => expect.stringContaining('waits: disruption budget shop/db: ') as string),
+  ],
+  [
+    'has VMs down in another domain',
+    aBudget({ topology: { key: 'zone', maxDomains: 1 } }),
+    { ...COUNTED, claims: [claimOf('db-1', 'node-9')] },
+    Array.from({ length: 2 }, () => expect.stringContaining('in these domains: node-9; ') as string),
+  ],
+  [
+    'has VMs down in the same domain',
+    aBudget({ topology: { key: 'zone', maxDomains: 1 } }),
+    { ...COUNTED, claims: [claimOf('db-1', 'node-1')] },
+    ['is being migrated', 'is being migrated'],
+  ],
+  [
+    'does not ask for drains',
+    aBudget({ maxUnavailable: 1, reasons: ['Rollout'] }),
+    { ...COUNTED, available: 2 },
+    ['is being migrated', 'is being migrated'],
+  ],
+])('a VM that its pool moves waits for a disruption budget as its status says: one that %s', (...of) => {
+  const [, budget, status, expected] = of;
+  const pool = aPool({ replicas: 3, maxUnavailable: 3, drain: {} });
+  const members = ['web-1', 'web-2'].map((name) => ({ vm: aVm(name), vmi: { ...EVICTED, node: 'node-1' }, pool }));
+  const told = report(members, 'None', { budgets: [{ ...budget, status: { ...status } }] });
+  expect(told.map(({ message }) => message)).toEqual(expected);
+});
+
+test.each<[string, Partial<VmiView>, StoredPool, Partial<NodeReportItem>]>([
+  ['before it is evicted', { evictionStrategy: 'External' }, drained, { state: 'Blocked' }],
+  ['while it waits', EVICTED, drained, { state: 'Blocked' }],
+  ['and is down', { ...EVICTED, ready: false }, drained, { state: 'Evacuating' }],
+  ['and migrates', { ...EVICTED, migration: { name: 'mine', phase: 'Pending', createdAt: 0 } }, drained, {}],
+])('a VM of a pool is told apart that no budget ever lets go: %s', (_when, vmi, pool, expected) => {
+  const vm = aVm('web-1', { ready: vmi.ready ?? true });
+  const [item] = report([{ vm, vmi, pool }], 'None', { budgets: [counted(aBudget({ minAvailable: 3 }), 3)] });
+  const never = 'stays: disruption budget shop/db never has room';
+  expect(item).toMatchObject({ isKept: false, act: null, ...expected });
+  expect(item!.message === never).toBe(expected.state === 'Blocked');
+});
+
 test('a cluster-wide budget that a VM waits for has its name for users who may see it', () => {
   const { namespace: _, ...metadata } = aBudget().metadata;
   const all = { ...aBudget(), metadata: { ...metadata, name: 'all' } };
@@ -266,6 +346,11 @@ test('a cluster-wide budget that a VM waits for has its name for users who may s
   const said = (budgets: StoredBudget[]) => report([LIVE], 'None', { budgets, operations })[0]!.message;
   expect(said([aBudget()])).toBe('waits: a cluster-wide disruption budget has no room');
   expect(said([all, aBudget()])).toBe('waits: cluster-wide disruption budget all has no room');
+  const full = { ...all, status: { ...COUNTED, available: 2 } };
+  const pool = aPool({ replicas: 1, drain: {} });
+  expect(report([{ vmi: EVICTED, pool }], 'None', { budgets: [full] })[0]!.message).toContain(
+    'waits: cluster-wide disruption budget all has no room: 2 of 3',
+  );
 });
 
 test('the operation of another VM, or of another namespace, is none of a VM', () => {

@@ -1,8 +1,8 @@
 import type { BudgetSpec } from '../../api/budgets/budget.ts';
 import { conditionOf, type Condition } from '../../api/objects.ts';
+import { nameBudget } from '../../decisions/disruption-budget/any-vms/allowed.ts';
 import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
-import { operationName } from '../../decisions/operations/ref.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, shortDuration, TONES, type Cell } from '../cli/print.ts';
 import { claimIsBy } from '../view/claim-is-for.ts';
@@ -80,7 +80,7 @@ export function budgetLines(budget: StoredBudget, down: readonly DownVm[] | unde
     ...(down ?? []).filter(({ name }) => !claimed.has(name)).map((vm) => formatDown(vm, now)),
   ];
   return [
-    `${paint('bold', plain(operationName(budget.metadata)))}  ${numbersOf(budget)}`,
+    `${paint('bold', plain(nameBudget(budget)))}  ${numbersOf(budget)}`,
     ...[
       `limits: ${limitsOf(budget.spec)}`,
       ...problemsOf(budget, now),

@@ -77,12 +77,12 @@ export const KINDS: readonly Kind[] = [...OWNERS, Vms, Vmis, Disks];
 export const BUDGETS: readonly Kind[] = [
   {
     resource: VirtualMachineDisruptionBudgets,
-    noun: 'budget',
+    noun: 'disruption budget',
     aliases: aliasesOf(VirtualMachineDisruptionBudgets, 'vmdb', 'vmdbs'),
   },
   {
     resource: ClusterVirtualMachineDisruptionBudgets,
-    noun: 'cluster-wide budget',
+    noun: 'cluster-wide disruption budget',
     aliases: aliasesOf(ClusterVirtualMachineDisruptionBudgets, 'cvmdb', 'cvmdbs'),
   },
 ];

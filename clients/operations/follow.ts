@@ -1,6 +1,7 @@
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { readBudgetNames } from '../budgets/with-budget-names.ts';
 import { Failure } from '../cli/failure.ts';
 import { whenInterrupted } from '../cli/interrupted.ts';
 import { Board } from '../cli/live.ts';
@@ -43,9 +44,12 @@ async function untilOver(
 ): Promise<StoredOperation> {
   await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
   let isLate = false;
+  let shown = Promise.resolve();
   const show = (one: StoredOperation): void => {
-    if (isLate || stateOf(one) !== 'Pending') board.show([one]);
+    if (isLate || stateOf(one) !== 'Pending')
+      shown = shown.then(async () => board.show([await readBudgetNames(kube, one)]));
   };
+  await using _shown = { [Symbol.asyncDispose]: () => shown };
   show(operation);
   if (isEnough(operation)) return operation;
   using _ = whenInterrupted(() => formatStillRunning(operation.metadata));

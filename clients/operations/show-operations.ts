@@ -2,6 +2,7 @@ import type { OperationAction } from '../../api/operations/operation.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { readBudgetNames } from '../budgets/with-budget-names.ts';
 import { printNote, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
 import { actionsTable, grouped } from '../history/table.ts';
 import type { Session, Work } from '../session/session.ts';
@@ -53,7 +54,7 @@ export const showsOperation =
     const [kube, meant] = await meantBy(session, name, { orNewest: true, ...about });
     if (watch === true) return followOperation(kube, meant);
     if (output !== undefined) return printObjects([meant], output, { isOne: true });
-    print(linesOf(meant, Date.now()));
+    print(linesOf(await readBudgetNames(kube, meant), Date.now()));
   };
 
 export const steersOperation =

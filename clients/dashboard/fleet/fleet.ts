@@ -6,6 +6,7 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { withBudgetNames } from '../../budgets/with-budget-names.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { isOver } from '../../operations/print-operations.ts';
 import type { Need } from '../contract/fleet.ts';
@@ -262,7 +263,7 @@ export class Fleet {
     const whyNot = isOver(operation)
       ? null
       : this.#around.whyNot(isClusterWide ? 'clusterOperations' : 'operations', namespace);
-    const card = operationCard(operation, whyNot, now);
+    const card = operationCard(withBudgetNames(operation, this.#budgets.values()), whyNot, now);
     this.#shelves.operations.set(id, card);
     this.#setNeeds(id, operationNeeds(operation, card, now));
   }

@@ -32,7 +32,7 @@ export function budgetNeeds(
 ): Need[] {
   const { namespace = null, name, creationTimestamp } = metadata;
   const kind = namespace === null ? 'ClusterVirtualMachineDisruptionBudget' : 'VirtualMachineDisruptionBudget';
-  const what = `disruption budget ${name}`;
+  const what = `${namespace === null ? 'cluster-wide ' : ''}disruption budget ${name}`;
   const command = `drover budgets ${namespace === null ? `cvmdb/${name}` : name}`;
   const found = (sentence: string, since: string | null): NeedDraft => ({ kind: 'late', sentence, since, command });
   const since = status?.conditions?.find(({ type }) => type === 'Stalled')?.lastTransitionTime ?? null;

@@ -64,7 +64,7 @@ export const asks = ({ spec }: StoredBudget, reason: DisruptionReason, now: numb
 export const nameBudget = ({ metadata: { namespace, name } }: StoredBudget): string =>
   namespace === undefined ? `cluster-wide disruption budget ${name}` : `disruption budget ${namespace}/${name}`;
 
-const CLUSTER_WIDE = 'a cluster-wide disruption budget';
+export const CLUSTER_WIDE = 'a cluster-wide disruption budget';
 
 /** What many may read does not name what is cluster-wide: not all of them may read that. */
 export const formatBudget = (budget: StoredBudget): string =>

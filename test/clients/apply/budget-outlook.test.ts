@@ -53,9 +53,9 @@ const manyOthers = (count: number) =>
 const THREE = [VirtualMachines, [vm('db-1'), vm('db-2'), vm('db-3', 'Halted')]] as const;
 
 test('a budget that matches no VM says so, and whether VMIs alone have its labels', async () => {
-  expect(await said(aBudget(), [])).toEqual(['budget db: no VM has the labels of spec.selector yet']);
+  expect(await said(aBudget(), [])).toEqual(['disruption budget db: no VM has the labels of spec.selector yet']);
   expect(await said(aBudget(), [[VirtualMachineInstances, [{ metadata: { ...META, name: 'db-1' } }]]])).toEqual([
-    expect.stringContaining('budget db: no VM has the labels of spec.selector, only VMIs such as db-1'),
+    expect.stringContaining('disruption budget db: no VM has the labels of spec.selector, only VMIs such as db-1'),
   ]);
   expect(await said(aBudget(), [THREE])).toEqual([]);
   expect(await said(clusterWide(aBudget()), [])).toEqual([]);
@@ -69,7 +69,7 @@ test('nothing is said to users who may not see what tells it', async () => {
 
 test('minAvailable of as many VMs as should run never has room', async () => {
   const note =
-    'budget db: spec.minAvailable is 2, and 2 VMs should run now: drover disrupts none of them, and drains of their nodes wait until this changes';
+    'disruption budget db: spec.minAvailable is 2, and 2 VMs should run now: drover disrupts none of them, and drains of their nodes wait until this changes';
   expect(await said(aBudget({ minAvailable: 2 }), [THREE])).toEqual([note]);
   expect(await said(aBudget({ minAvailable: '99%' }), [THREE])).toHaveLength(1);
   expect(await said(aBudget({ minAvailable: 1 }), [THREE])).toEqual([]);
@@ -78,7 +78,7 @@ test('minAvailable of as many VMs as should run never has room', async () => {
 test('a label of nodes that no node has makes one domain of all', async () => {
   const zones = aBudget({ topology: { key: 'zone', maxDomains: 1 } });
   expect(await said(zones, [THREE, nodesWith({ rack: 'a' })])).toEqual([
-    'budget db: no node has the label of spec.topology.key, so that all nodes are one domain: zone',
+    'disruption budget db: no node has the label of spec.topology.key, so that all nodes are one domain: zone',
   ]);
   expect(await said(zones, [THREE, nodesWith({ zone: 'a' })])).toEqual([]);
 });
@@ -95,14 +95,14 @@ test('two budgets that deny all outside of windows that never meet are told', as
   ] as const;
   const never = 'are never open at the same time: drover never disrupts db-1, which both select';
   expect((await said(night, [THREE, namespaces, ...others])).toSorted()).toEqual([
-    `budget db: spec.windows and those of cluster-wide disruption budget all ${never}`,
-    `budget db: spec.windows and those of disruption budget shop/day ${never}`,
+    `disruption budget db: spec.windows and those of cluster-wide disruption budget all ${never}`,
+    `disruption budget db: spec.windows and those of disruption budget shop/day ${never}`,
   ]);
 });
 
 test('more than four budgets over one VM are told', async () => {
   expect(await said(aBudget(), [THREE, manyOthers(3)])).toEqual([]);
   expect(await said(aBudget(), [THREE, manyOthers(4)])).toEqual([
-    'budget db: VM db-1 is under 5 disruption budgets: each must have room at once',
+    'disruption budget db: VM db-1 is under 5 disruption budgets: each must have room at once',
   ]);
 });

@@ -44,7 +44,7 @@ test('a budget that is full tells who holds what, since when and until when, and
     { name: 'shop/db-1', since: NOW - 180_000, why: 'its VMI has no pod yet' },
   ];
   expect(budgetLines(budgetWith({ ...FULL, claims, waiting }), down, NOW)).toEqual([
-    'shop/db  2 of 4 VMs available, 0 more may go down',
+    'disruption budget shop/db  2 of 4 VMs available, 0 more may go down',
     '  limits: minAvailable 2, maxDomains 1 of zone',
     '  Full for 12m: Claims: so it is',
     '  shop/web-1 may go down: Rollout, by pool shop/web, claimed 12s ago, given back in 48s if it does not',
@@ -57,7 +57,7 @@ test('a budget that is full tells who holds what, since when and until when, and
 
 test('a budget that no worker has counted, or whose VMs the user may not see, says so', () => {
   expect(budgetLines(budgetWith({ observedGeneration: 0 }), undefined, NOW)).toEqual([
-    'shop/db  waiting for a worker to count its VMs',
+    'disruption budget shop/db  waiting for a worker to count its VMs',
     '  limits: minAvailable 2, maxDomains 1 of zone',
     '  which VMs are not available is not shown: you may not list them',
   ]);

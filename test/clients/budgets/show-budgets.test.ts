@@ -54,8 +54,8 @@ async function shown(args: string[], flags: Parameters<typeof showBudgets>[1] = 
 
 test('a name stands for the budget of the namespace and the cluster-wide one, and cvmdb/NAME for that alone', async () => {
   expect(await shown([])).toMatch(/\n<cluster> +db .*\nshop +db /);
-  expect(await shown(['db'])).toMatch(/^db {2}[^]*\nshop\/db {2}/);
-  expect(await shown(['cvmdb/db'])).toMatch(/^db {2}/);
+  expect(await shown(['db'])).toMatch(/^cluster-wide disruption budget db {2}[^]*\ndisruption budget shop\/db {2}/);
+  expect(await shown(['cvmdb/db'])).toMatch(/^cluster-wide disruption budget db {2}/);
   expect(await shown(['cvmdb/db'])).not.toContain('shop/db ');
   await expect(shown(['web'])).rejects.toThrow('there is no disruption budget web');
   await expect(shown(['pool/db'])).rejects.toThrow('this command takes vmdb or cvmdb');

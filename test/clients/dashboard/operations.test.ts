@@ -66,6 +66,22 @@ describe('an operation', () => {
     expect(needs).toEqual([]);
   });
 
+  test('names the cluster-wide budgets that it waits for', () => {
+    const fleet = new Fleet({ whyNot: () => null, now: () => NOW });
+    const waits = [{ message: 'a cluster-wide disruption budget has no room' }];
+    fleet.setOperation('shop/restart-1', operation({}, { waits }));
+    const budget = aBudget();
+    const { namespace: _, ...metadata } = budget.metadata;
+    const times = { since: '2026-01-01T00:00:00Z', seenAt: '2026-01-01T00:00:00Z' };
+    const waiting = [{ by: 'operation/c/shop/restart-1/u', reason: 'Restart', vms: 1, ...times } as const];
+    fleet.setBudget('db', { ...budget, metadata, status: { waiting } });
+    fleet.tick();
+    const { items } = new Viewer().delta(fleet.collect());
+    expect(items.get('vmop/shop/restart-1')).toMatchObject({
+      skips: [{ message: 'cluster-wide disruption budget db has no room' }],
+    });
+  });
+
   test('needs a user while it is paused, and for a day after it has failed', () => {
     expect(seen(operation({ paused: true })).needs).toMatchObject([
       {

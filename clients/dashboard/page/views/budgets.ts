@@ -19,7 +19,7 @@ export function budgetsView({ client }: Page): TemplateResult {
 
 const rowView = ({ namespace, name, state, tone, numbers, lines }: BudgetCard): TemplateResult =>
   html`<li>
-    <p class="name"><b>${name}</b> <small>${namespace ?? 'all namespaces'}</small></p>
+    <p class="name"><b>${name}</b> <small>${namespace ?? 'cluster-wide'}</small></p>
     <p><span class="key ${tone}">${state}</span></p>
     <p>${numbers}</p>
     <div>${lines.map((line) => html`<p class="muted">${prose(line)}</p>`)}</div>

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { BudgetClaim } from '../../../api/budgets/budget.ts';
 import { nodeReport, type NodeReportItem, type OnNode } from '../../../clients/drain/node-report.ts';
 import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
@@ -260,10 +261,10 @@ test.each<[string, StoredOperation, Partial<NodeReportItem>]>([
 });
 
 const COUNTED = { expected: 3, available: 3, migrating: 0 };
-const claimOf = (vm: string, domain?: string) => ({
-  ...{ namespace: 'shop', vm, by: 'operation/c/shop/o', reason: 'Restart' as const, at: MADE },
-  ...(domain !== undefined && { domain }),
-});
+const claimOf = (vm: string, domain?: string): BudgetClaim => {
+  const claim: BudgetClaim = { namespace: 'shop', vm, by: 'operation/c/shop/o', reason: 'Restart', at: MADE };
+  return domain === undefined ? claim : { ...claim, domain };
+};
 const NO_ROOM = 'waits: disruption budget shop/db has no room: ';
 
 test.each<[string, StoredBudget, StoredBudget['status'], string[]]>([

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DisruptionClaims, type DisruptionRequest } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { BY_KUBEVIRT } from '../../../decisions/disruption-budget/any-vms/places.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { APP } from '../random/budgets.ts';
 import { play as playWith } from '../stories/story.ts';
@@ -128,6 +129,17 @@ test('a claim without room in one budget gives back the places that it has in ot
     8,
   ));
 
+test('a claim that fails in one budget gives back the places that it has in others', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    for (const name of ['a', 'b']) createBudget(world, name);
+    await world.wait(2_000);
+    world.refuse = ({ verb, key }) =>
+      verb === 'patch' && key.name === 'b' ? new KubeError(403, 'Forbidden', 'a policy') : null;
+    await expect(claimant(world).claim('db-1')).rejects.toThrow('a policy');
+    expect([claimsOf(world, 'a'), claimsOf(world, 'b')]).toEqual([[], []]);
+  }));
+
 test('a budget that this worker knows to be full costs no call', () =>
   play(async (world) => {
     await createVms(world, ['db-1', 'db-2']);
@@ -245,6 +257,21 @@ test('a worker whose watches are late counts what another has seen go down', () 
     expect(claimsOf(world, 'a')).toEqual(['db-2']);
     expect(other.worker.cache.vmis.get(`${NAMESPACE}/db-1`)?.ready).toBe(true);
     expect(isGranted(await other.claim('db-3'))).toBe(false);
+  }));
+
+test('a claim of a VM that has come up again counts on workers that know only its VMI before', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2'], { bootMs: 1_000 });
+    createBudget(world, 'a');
+    await world.wait(1_000);
+    const [one, other] = [claimant(world, 0), claimant(world, 1)];
+    const before = other.worker.cache.vmis.get(`${NAMESPACE}/db-1`)?.uid;
+    other.worker.process.deafUntil = world.time.now + 9_000;
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(5_000);
+    expect(isGranted(await one.claim('db-1'))).toBe(true);
+    expect(other.worker.cache.vmis.get(`${NAMESPACE}/db-1`)?.uid).toBe(before);
+    expect(isGranted(await other.claim('db-2'))).toBe(false);
   }));
 
 test('a claim that was used at the last moment does not lapse, though a worker has not heard of that', () =>

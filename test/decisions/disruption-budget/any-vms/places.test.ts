@@ -14,7 +14,7 @@ import type { Evacuation } from '../../../../decisions/views/evacuation.ts';
 import type { MigrationInFlight } from '../../../../decisions/views/migration.ts';
 import type { VmView } from '../../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../../decisions/views/vmi.ts';
-import { aVmi } from '../../fixtures/fleets.ts';
+import { aPool, aVmi } from '../../fixtures/fleets.ts';
 import { aDb, budgetOf, FleetOf } from './fixtures.ts';
 
 const AT = '2026-11-23T12:00:00.000Z';
@@ -72,6 +72,24 @@ test('a VM that comes under the budget with the act, or has just left it, counts
   expect(messages({ maxUnavailable: 0 }, [], [ask(other)], vms)[0]).toContain('3 of 4');
   // It stands in for none of those that must stay.
   expect(messages({ minAvailable: 3 }, [], [ask(other), ask(one)], vms)[1]).toContain('3 of 4');
+});
+
+test.each<[string, Partial<BudgetSpec>, Partial<PlaceRequest>]>([
+  ['goes down', { maxUnavailable: 1 }, {}],
+  ['migrates', { maxUnavailable: 0, maxMigrating: 1 }, { migration: 1 }],
+  ['goes down in a domain', { topology: { key: 'zone', maxDomains: 1 } }, {}],
+])('room that others have waited for is not taken before them by what %s', (_what, spec, fields) => {
+  const waiting = [{ by: 'power/first', reason: 'Restart', vms: 1, since: AT, seenAt: AT } as const];
+  const grant = (by: string, more: Partial<BudgetSpec> = {}) => {
+    const budget = { ...budgetOf({ ...spec, ...more }), status: { waiting } };
+    const tally = new FleetOf([one, two, three]).tally(budget);
+    return grantPlaces(budget, tally, [], [ask(one, { ...fields, by })], AT).answers[0]?.message ?? null;
+  };
+  expect(grant('power/first')).toBe(null);
+  expect(grant('power/one')).toBe('disruption budget shop/db has room that another waited for before');
+  const { topology, maxMigrating } = spec;
+  if (topology === undefined)
+    expect(grant('power/one', maxMigrating === undefined ? { maxUnavailable: 2 } : { maxMigrating: 2 })).toBe(null);
 });
 
 test('a place is no permission once other VMs have failed', () => {
@@ -280,6 +298,19 @@ describe('with a topology', () => {
     const topology = { key: 'zone', maxDomains: 2 };
     expect(granted([gone, another, three], [], [on(three, 'node-a')], { topology })).toEqual([false]);
     expect(granted([one, two], [claimOf(one, { domain: 'a' })], [on(two, 'node-of-no-one')])).toEqual([false]);
+  });
+
+  test('a VM that is missing from a pool counts as a domain of its own, unless a claim tells where it was', () => {
+    const fleet = new FleetOf([one]);
+    const template = { metadata: { labels: { app: 'db' } }, ...aPool().spec.template };
+    fleet.owners.push({ ...aPool({ replicas: 1, template }), kind: 'VirtualMachinePool' });
+    fleet.nodes.set('node-a', { zone: 'a' });
+    const budget = budgetOf({ topology: { key: 'zone', maxDomains: 1 } });
+    const asked = (claims: BudgetClaim[]) =>
+      grantPlaces(budget, fleet.tally(budget), claims, [on(one, 'node-a')], AT).answers[0]?.message ?? null;
+    expect(asked([])).toContain('in these domains: 1 that are not known');
+    expect(asked([claimOf(aDb('web-1'), { domain: 'b' })])).toContain('in these domains: b;');
+    expect(asked([claimOf(aDb('web-1'), { domain: 'a' })])).toBe(null);
   });
 
   test('nodes without the label are one domain', () => {

@@ -1,7 +1,6 @@
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { readBudgetNames } from '../budgets/with-budget-names.ts';
 import { Failure } from '../cli/failure.ts';
 import { whenInterrupted } from '../cli/interrupted.ts';
 import { Board } from '../cli/live.ts';
@@ -9,6 +8,7 @@ import { printNote, print } from '../cli/print.ts';
 import { watchUntil } from '../cli/watch-until.ts';
 import { exclusions, shortfalls } from '../runs/run-lines.ts';
 import { isOver, linesOf, nameOf, outlineOf, progressOf, stateOf } from './print-operations.ts';
+import { readBudgetNames } from './with-budget-names.ts';
 
 export interface FollowOptions {
   /** Reports whether watching may end although the operation continues. */

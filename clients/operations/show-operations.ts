@@ -2,7 +2,6 @@ import type { OperationAction } from '../../api/operations/operation.ts';
 import { operationName } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { readBudgetNames } from '../budgets/with-budget-names.ts';
 import { printNote, print, printObjects, printData, type DataFormat } from '../cli/print.ts';
 import { actionsTable, grouped } from '../history/table.ts';
 import type { Session, Work } from '../session/session.ts';
@@ -10,6 +9,7 @@ import { actsOfOperation } from './acts.ts';
 import { checkName, listOperations, findOperation, steer } from './find-operation.ts';
 import { followOperation } from './follow.ts';
 import { linesOf, printOperations, type OperationsFormat } from './print-operations.ts';
+import { readBudgetNames } from './with-budget-names.ts';
 
 /** Operations of which some commands are about those with one action, in all namespaces if none is given. */
 export interface About {

@@ -6,9 +6,9 @@ import type { StoredOperation } from '../../../decisions/views/stored-operation.
 import type { StoredSchedule } from '../../../decisions/views/stored-schedule.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { withBudgetNames } from '../../budgets/with-budget-names.ts';
 import type { Owner } from '../../cli/owner.ts';
 import { isOver } from '../../operations/print-operations.ts';
+import { withBudgetNames } from '../../operations/with-budget-names.ts';
 import type { Need } from '../contract/fleet.ts';
 import type { Collections, Delta, Needs } from '../contract/messages.ts';
 import { nodeActions, type WhyNot } from '../view/actions.ts';

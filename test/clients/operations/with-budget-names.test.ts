@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BudgetStatus } from '../../../api/budgets/budget.ts';
-import { readBudgetNames, withBudgetNames } from '../../../clients/budgets/with-budget-names.ts';
+import { readBudgetNames, withBudgetNames } from '../../../clients/operations/with-budget-names.ts';
 import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import type { StoredOperation } from '../../../decisions/views/stored-operation.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';

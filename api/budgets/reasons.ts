@@ -16,7 +16,7 @@ export const BUDGET_REASONS = {
   },
   Closed: {
     OutsideWindows: 'no disruption begins outside of its windows',
-    InWindow: '',
+    NotClosed: '',
   },
   Stalled: {
     NothingMatches: 'no VM has the labels that it selects',

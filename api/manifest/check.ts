@@ -110,7 +110,7 @@ const TYPES: Record<string, string> = {
 };
 
 function measured(origin: string, limit: string): string {
-  if (origin === 'array') return `have ${limit} entries`;
+  if (origin === 'array') return `have ${limit} ${/\b1$/.test(limit) ? 'entry' : 'entries'}`;
   return origin === 'string' ? `have ${limit} characters` : `be ${limit}`;
 }
 

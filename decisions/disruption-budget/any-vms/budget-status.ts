@@ -1,4 +1,4 @@
-import type { BudgetClaim } from '../../../api/budgets/budget.ts';
+import type { BudgetClaim, BudgetSpec } from '../../../api/budgets/budget.ts';
 import type { BudgetCondition } from '../../../api/budgets/reasons.ts';
 import { formatNames } from '../../lib/names.ts';
 import type { StoredBudget } from '../stored-budget.ts';
@@ -32,7 +32,6 @@ interface BudgetFindings {
 export function budgetStatus(budget: StoredBudget, findings: BudgetFindings) {
   const { counts, matched, now } = findings;
   const { spec, metadata, status } = budget;
-  const allowed = allowedBy(spec, counts);
   const full = fullOf(budget, findings);
   return {
     observedGeneration: metadata.generation ?? 0,
@@ -40,10 +39,17 @@ export function budgetStatus(budget: StoredBudget, findings: BudgetFindings) {
     expected: counts.expected,
     available: counts.available,
     migrating: countsMigrations(spec) ? counts.migrating : null,
-    disruptionsAllowed: allowed === null ? null : Math.max(allowed, 0),
+    disruptionsAllowed: allowedAt(spec, counts, now),
     fullSince: full.status === 'True' ? (status?.fullSince ?? new Date(now).toISOString()) : null,
     conditions: [readyOf(budget, findings), full, closedOf(budget, now), ...stalledOf(budget, findings)],
   };
+}
+
+/** How many VMs may go down at this time; null for any number. */
+function allowedAt(spec: BudgetSpec, counts: Counts, now: number): number | null {
+  const { hold } = hoursAt(spec, now);
+  const allowed = hold === 'all' ? 0 : allowedBy(spec, counts);
+  return allowed === null || hold === 'nothing' ? null : Math.max(allowed, 0);
 }
 
 function readyOf({ metadata, spec }: StoredBudget, { delegated, knowsNodes }: BudgetFindings): BudgetCondition {
@@ -100,7 +106,7 @@ function closedOf({ spec }: StoredBudget, now: number): BudgetCondition {
   const hours = hoursAt(spec, now);
   return hours.hold === 'all'
     ? { type: 'Closed', status: 'True', reason: 'OutsideWindows', message: hours.why }
-    : { type: 'Closed', status: 'False', reason: 'InWindow', message: '' };
+    : { type: 'Closed', status: 'False', reason: 'NotClosed', message: '' };
 }
 
 /** Whether no VM may go down even if all are available. */

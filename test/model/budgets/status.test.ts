@@ -29,7 +29,7 @@ test('the status of a budget follows its VMs within three seconds, and is not wr
       available: 3,
       disruptionsAllowed: 1,
     });
-    expect(conditionsOf(world, 'a')).toEqual({ Ready: 'True/Held', Full: 'False/NotFull', Closed: 'False/InWindow' });
+    expect(conditionsOf(world, 'a')).toEqual({ Ready: 'True/Held', Full: 'False/NotFull', Closed: 'False/NotClosed' });
     const { resourceVersion } = budgetOf(world, 'a')!.metadata;
     await world.wait(600_000);
     expect(budgetOf(world, 'a')!.metadata.resourceVersion).toBe(resourceVersion);

@@ -15,9 +15,9 @@ const claim = (vm: string, reason: BudgetClaim['reason'] = 'Restart'): BudgetCla
 
 type Findings = Parameters<typeof budgetStatus>[1];
 
-/** The conditions of a budget over three VMs that are available, but for `findings`. */
-function conditionsOf(budget: StoredBudget, findings: Partial<Findings> = {}) {
-  const { conditions } = budgetStatus(budget, {
+/** The status of a budget over three VMs that are available, but for `findings`. */
+const statusOf = (budget: StoredBudget, findings: Partial<Findings> = {}) =>
+  budgetStatus(budget, {
     counts: { expected: 3, available: 3, migrating: 0 },
     matched: 3,
     claims: [],
@@ -29,7 +29,9 @@ function conditionsOf(budget: StoredBudget, findings: Partial<Findings> = {}) {
     now: NOW,
     ...findings,
   });
-  return Object.fromEntries(conditions.map(({ type, ...condition }) => [type, condition]));
+
+function conditionsOf(...of: Parameters<typeof statusOf>) {
+  return Object.fromEntries(statusOf(...of).conditions.map(({ type, ...condition }) => [type, condition]));
 }
 const counted = (available: number, expected = 3) => ({ counts: { expected, available, migrating: 0 } });
 const clusterWide = (spec: Partial<BudgetSpec> = { maxUnavailable: 1 }): StoredBudget =>
@@ -54,6 +56,18 @@ test('a budget that is full says why, and names the VMs that take its room', () 
   expect(conditionsOf(clusterWide(), both)['Full']!.message).toContain(
     '; claimed: shop/db-1; not available: lab/db-1, shop/db-2',
   );
+});
+
+const NIGHT = [{ cron: '0 3 * * *', duration: '1h' }];
+
+test.each<[string, Partial<BudgetSpec>, number | null, number | null]>([
+  ['without windows', { maxUnavailable: 1 }, 1, 1],
+  ['with Allow', { maxUnavailable: 1, windows: NIGHT, outside: 'Allow' }, null, 1],
+  ['with Deny', { maxUnavailable: 1, windows: NIGHT, outside: 'Deny' }, 0, 1],
+  ['with no limit inside', { windows: NIGHT, outside: 'Deny' }, 0, null],
+])('how many more VMs may go down is said for the time: %s', (_what, spec, outside, inside) => {
+  expect(statusOf(budgetOf(spec)).disruptionsAllowed).toBe(outside);
+  expect(statusOf(budgetOf(spec), { now: Date.parse('2026-11-23T03:30:00Z') }).disruptionsAllowed).toBe(inside);
 });
 
 test('a record of where a VM went down by itself is not a claim', () => {

@@ -43,7 +43,7 @@ export const applyManifests: Work<ApplyFlags> = async (session, options) => {
   const accepted = await dryRunAll(planned, choices);
   const applied = [];
   for (const each of accepted) applied.push(await applyEach(each, choices, options.dryRun));
-  if (options.dryRun !== 'server') await warnOfMissingWorkers(session);
+  if (options.dryRun !== 'server') await warnOfMissingWorkers(session, accepted);
   if (!options.wait) return;
   await waitUntilReady(choices.kube, applied, options.timeout);
 };
@@ -80,8 +80,9 @@ async function outlook(accepted: Accepted, kube: KubeClient, isDry: boolean): Pr
 }
 
 /** Notes missing workers. Applying needs none, but nothing happens without one, and no other line would say why. */
-async function warnOfMissingWorkers(session: Session): Promise<void> {
+async function warnOfMissingWorkers(session: Session, accepted: readonly Accepted[]): Promise<void> {
   if (!(await session.knowsTemporal())) return;
-  const missing = await missingWorkers(session);
-  if (missing !== undefined) printNote(missing);
+  const namespaces = new Set(accepted.map(({ after }) => after.metadata.namespace));
+  const missing = await Promise.all([...namespaces].map((namespace) => missingWorkers(session, namespace)));
+  for (const note of new Set(missing)) if (note !== undefined) printNote(note);
 }

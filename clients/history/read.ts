@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Act } from '../../decisions/history/act.ts';
-import { mayActIn } from '../../decisions/operations/ref.ts';
+import { mayActIn, operationOfKey } from '../../decisions/operations/ref.ts';
 import type { PoolRef } from '../../workflows/lib/ids.ts';
 import { acts as recorded } from '../../workflows/lib/messages.ts';
 import { mapAtOnce } from '../cli/at-once.ts';
@@ -151,9 +151,9 @@ async function queryActs(session: Session, handle: WorkflowHandle): Promise<Act[
     return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, query));
   } catch (error) {
     if (isWorkflowNotFound(error)) throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
-    throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {
-      cause: error,
-    });
+    const [, , ...key] = handle.workflowId.split('/');
+    const missing = await missingWorkers(session, operationOfKey(key.join('/')).namespace);
+    throw new Failure(missing ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, { cause: error });
   }
 }
 

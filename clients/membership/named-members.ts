@@ -31,7 +31,7 @@ export async function untilMembersMoved(
     { kube, pool: await poolForRequest(kube, { namespace, name }), timeout },
     ({ metadata }) => !members.some(namedAmong(namedIn(metadata.annotations, annotation))),
     async () => {
-      const message = (await missingWorkers(session)) ?? 'it is done as soon as a worker can';
+      const message = (await missingWorkers(session, namespace)) ?? 'it is done as soon as a worker can';
       return `pool ${name} was asked to ${verb} VMs, and no worker has done so within ${timeout / 1000} s: ${message}`;
     },
   );

@@ -90,7 +90,9 @@ async function knownPool(session: Session, pool: Stored<Pool>, timeout: number):
     { kube: await session.kube(), pool, timeout },
     ({ status }) => status?.rollout !== undefined,
     async () => {
-      const message = (await missingWorkers(session)) ?? `no worker has looked at it within ${timeout / 1000} s`;
+      const message =
+        (await missingWorkers(session, pool.metadata.namespace)) ??
+        `no worker has looked at it within ${timeout / 1000} s`;
       return `pool ${pool.metadata.name} stays on hold; run this command again to continue: ${message}`;
     },
   );

@@ -1,12 +1,13 @@
 import { operationName, operationResource } from '../../decisions/operations/ref.ts';
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { whenInterrupted } from '../cli/interrupted.ts';
 import { Board } from '../cli/live.ts';
 import { printNote, print } from '../cli/print.ts';
 import { watchUntil } from '../cli/watch-until.ts';
 import { exclusions, shortfalls } from '../runs/run-lines.ts';
+import type { Session } from '../session/session.ts';
+import { missingWorkers } from '../session/workers.ts';
 import { isOver, linesOf, nameOf, outlineOf, progressOf, stateOf } from './print-operations.ts';
 import { readBudgetNames } from './with-budget-names.ts';
 
@@ -19,11 +20,11 @@ export interface FollowOptions {
 
 /** Shows an operation until it is over. Throws what was asked for and not done. Ctrl-C leaves it running. */
 export async function followOperation(
-  kube: KubeClient,
+  session: Session,
   operation: StoredOperation,
   { until = () => false, notes = () => [] }: FollowOptions = {},
 ): Promise<void> {
-  const current = await untilOver(kube, operation, (one) => isOver(one) || until(one));
+  const current = await untilOver(session, operation, (one) => isOver(one) || until(one));
   const outline = outlineOf(current);
   print(outline.end);
   const progress = progressOf(current);
@@ -37,12 +38,24 @@ export async function followOperation(
 /** A worker picks an operation up within this time, or users are told that it waits for one. */
 const PENDING_MS = 3_000;
 
+/** Returns one sentence if no worker looks at an operation that waits for one. */
+export async function whyPending(session: Session, operation: StoredOperation): Promise<string | undefined> {
+  if (stateOf(operation) !== 'Pending' || !(await session.knowsTemporal())) return undefined;
+  return missingWorkers(session, operation.metadata.namespace);
+}
+
 async function untilOver(
-  kube: KubeClient,
+  session: Session,
   operation: StoredOperation,
   isEnough: (operation: StoredOperation) => boolean,
 ): Promise<StoredOperation> {
-  await using board = new Board<StoredOperation>('operation', { blockOf: linesOf });
+  const kube = await session.kube();
+  let missing: string | undefined;
+  const withMissing = (one: StoredOperation): string[] =>
+    missing === undefined || stateOf(one) !== 'Pending' ? [] : [`  ${missing}`];
+  await using board = new Board<StoredOperation>('operation', {
+    blockOf: (one, now) => [...linesOf(one, now), ...withMissing(one)],
+  });
   let isLate = false;
   let shown = Promise.resolve();
   const show = (one: StoredOperation): void => {
@@ -55,10 +68,12 @@ async function untilOver(
   using _ = whenInterrupted(() => formatStillRunning(operation.metadata));
   let current = operation;
   const { namespace, uid } = operation.metadata;
-  const late = setTimeout(() => {
-    isLate = true;
-    show(current);
-  }, PENDING_MS);
+  const sayLate = async (): Promise<void> => {
+    missing = await whyPending(session, current);
+    isLate = stateOf(current) === 'Pending';
+    if (isLate) show(current);
+  };
+  const late = setTimeout(() => void sayLate(), PENDING_MS);
   using _late = { [Symbol.dispose]: () => clearTimeout(late) };
   const watched = { kube, resource: operationResource(operation.metadata), namespace };
   await watchUntil<StoredOperation>(watched, (present) => {

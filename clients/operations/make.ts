@@ -60,7 +60,7 @@ export async function makeAndFollow(
   if (dryRun !== 'none') return printDryRun();
   print(`operation ${nameOf(made)} started: ${what}`);
   printMade?.(made);
-  if (wait) await followOperation(kube, made, follow);
+  if (wait) await followOperation(session, made, follow);
 }
 
 /**

@@ -7,7 +7,7 @@ import { actionsTable, grouped } from '../history/table.ts';
 import type { Session, Work } from '../session/session.ts';
 import { actsOfOperation } from './acts.ts';
 import { checkName, listOperations, findOperation, steer } from './find-operation.ts';
-import { followOperation } from './follow.ts';
+import { followOperation, whyPending } from './follow.ts';
 import { linesOf, printOperations, type OperationsFormat } from './print-operations.ts';
 import { readBudgetNames } from './with-budget-names.ts';
 
@@ -52,9 +52,11 @@ export const showsOperation =
   (about: About): Work<{ watch?: boolean; output?: DataFormat }> =>
   async (session, { watch, output }, name?: string) => {
     const [kube, meant] = await meantBy(session, name, { orNewest: true, ...about });
-    if (watch === true) return followOperation(kube, meant);
+    if (watch === true) return followOperation(session, meant);
     if (output !== undefined) return printObjects([meant], output, { isOne: true });
     print(linesOf(await readBudgetNames(kube, meant), Date.now()));
+    const missing = await whyPending(session, meant);
+    if (missing !== undefined) printNote(missing);
   };
 
 export const steersOperation =

@@ -71,14 +71,13 @@ async function pollersOf(session: Session, workers: string, portion: Portion): P
 }
 
 /**
- * Returns one sentence if no worker serves the namespace, by default that of the command, or if that is unknown;
+ * Returns one sentence if no worker serves the namespace, or without one what is in none, or if that is unknown;
  * otherwise undefined.
  */
-export async function missingWorkers(session: Session, namespace?: string): Promise<string | undefined> {
+export async function missingWorkers(session: Session, namespace: string | undefined): Promise<string | undefined> {
   try {
-    const workers = await workersIn(session, namespace);
-    const shards = await shardsOf(session, workers);
-    const portion = shards === 1 ? { shards } : portionOf(namespace ?? (await session.namespace()), shards);
+    const workers = namespace === undefined ? session.cluster : await workersIn(session, namespace);
+    const portion = portionOf(namespace, await shardsOf(session, workers));
     if ((await pollersOf(session, workers, portion)).length > 0) return undefined;
     const none = `no drover worker polls the task queue ${taskQueueOf(workers, portion)}: nothing happens until one does`;
     if (workers === session.cluster) return `${none}; \`drover worker\` starts one`;

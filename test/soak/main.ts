@@ -13,12 +13,13 @@ import { traceRequests } from './trace.ts';
 
 /** `npm run test:soak`: see `test/README.md`. Exits with 1 if a guarantee was broken. */
 
-const USAGE = `npm run test:soak -- --kills N [--seed N] [--minutes M] [--gap MS] [--evidence FOLDER]
+const USAGE = `npm run test:soak -- --kills N [--seed N] [--minutes M] [--gap MS] [--shards N] [--evidence FOLDER]
 
   --kills N          how many processes are killed, one after another, at random instants
   --seed N           of all that is random; a new one by default
   --minutes M        ends the kills after so many minutes at most
   --gap MS           milliseconds between two kills, on average: 6000 by default
+  --shards N         into how many the cluster is divided: 1 by default; both workers take all
   --evidence FOLDER  keeps the logs of all processes there, and all that was seen
 `;
 
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     minutes: { type: 'string', default: 'Infinity' },
     gap: { type: 'string', default: '6000' },
+    shards: { type: 'string', default: '1' },
     evidence: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -50,12 +52,13 @@ async function main(kills: number): Promise<number> {
   try {
     const servers = await Servers.start(folder, (line) => soak?.note(line));
     ends.push(() => servers.stop());
+    servers.shards = values.shards;
     traceRequests(servers.trace, 'people');
     const kube = new KubeClient(loadKubeConfig({ kubeconfig: servers.stack.kubeconfig }), { fieldManager: 'soak' });
     ends.push(() => kube.close());
     const temporal = await connectTemporal({ address: servers.stack.temporalAddress, configured: false });
     ends.push(() => temporal.connection.close());
-    await setup({ kube, temporal, cluster: 'default', say: () => {} });
+    await setup({ kube, temporal, cluster: 'default', shards: Number(values.shards), say: () => {} });
     soak = new Soak({ servers, kube, temporal, seed, say, signal: interrupted.signal, journal });
     await soak.run({ kills, gapMs, untilMs: Date.now() + minutes * 60_000 });
     return soak.findings.length === 0 ? 0 : 1;

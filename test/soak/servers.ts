@@ -15,6 +15,8 @@ export type Victim = (typeof SERVERS)[number] | (typeof WORKERS)[number];
 /** The servers, and two workers. Each starts again by itself once it is killed, after a while if that was soon. */
 export class Servers {
   readonly stack: Stack;
+  /** Into how many the cluster is divided. */
+  shards = '1';
   readonly trace: string;
   readonly #programs: string;
   readonly #reaper = new ProcessReaper();
@@ -57,6 +59,7 @@ export class Servers {
       DROVER_WORKFLOW_BUNDLE: join(this.#programs, 'workflows.js'),
       NODE_COMPILE_CACHE: join(this.#programs, 'compiled'),
       [TRACE]: this.trace,
+      DROVER_SHARDS: this.shards,
     };
     const { launch, ...spec } = worker({ env });
     const args = [join(this.#programs, 'worker.mjs')];

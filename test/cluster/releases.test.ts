@@ -27,7 +27,10 @@ ${end}
 test('the outcome of a run on a cluster is what it has printed: what passed, what failed, what was skipped and why', () => {
   expect(outcomeOf('v1.8.4', printed())).toEqual({
     of: 'v1.8.4',
-    passed: 2,
+    passed: new Map([
+      ['test/a.int.test.ts', 1],
+      ['test/b.int.test.ts', 1],
+    ]),
     failed: ['test/b.int.test.ts > it stops'],
     skipped: new Map([
       ['it kills temporal', 2],
@@ -43,7 +46,7 @@ test('a run that has not come to its end has no outcome', () => {
   expect(() => outcomeOf('v1.8.4', `interrupted: what the tests made is being removed\n${printed()}`)).toThrow(said);
 });
 
-test('the page has a row for each release, and a column of it for each reason', () => {
+test('the page has a row for each release, and a column of it for each reason and file', () => {
   const newer = printed()
     .replaceAll('it kills temporal', 'it kills etcd')
     .replace(/^ × .*\n.*\n/m, '');
@@ -52,5 +55,6 @@ test('the page has a row for each release, and a column of it for each reason', 
   expect(page).toContain('- v1.8.4: test/b.int.test.ts > it stops\n');
   expect(page).toContain('| it kills temporal | 2 | 0 |');
   expect(page).toContain('| it kills etcd | 0 | 2 |');
+  expect(page).toContain('| test/b.int.test.ts | 1 | 1 |');
   expect(page).toContain('| it takes two clusters | 1 |');
 });

@@ -10,7 +10,8 @@ import { stripVTControlCharacters } from 'node:util';
 export interface Outcome {
   /** The release of KubeVirt. */
   of: string;
-  passed: number;
+  /** How many tests have passed, by file. */
+  passed: Map<string, number>;
   failed: string[];
   /** How many tests were skipped, by reason. */
   skipped: Map<string, number>;
@@ -37,12 +38,14 @@ export function outcomeOf(release: string, printed: string): Outcome {
   });
   return {
     of: release,
-    passed: tests('✓').length,
+    passed: new Map([...Map.groupBy(tests('✓'), fileOf)].map(([file, { length }]) => [file, length])),
     failed: tests('×'),
     skipped: countsOf(from(/^\d+ tests skipped/)),
     leftOut: new Map(leftOut),
   };
 }
+
+const fileOf = (test: string): string => test.slice(0, test.indexOf(' > '));
 
 /** Reads reasons, each with the tests that are skipped for it below it. */
 function countsOf(lines: readonly string[]): Map<string, number> {
@@ -64,7 +67,12 @@ const table = (head: readonly string[], rows: readonly (string | number)[][]): s
 /** Returns the page about runs, the oldest release first. */
 export function pageOf(outcomes: readonly Outcome[]): string {
   const releases = outcomes.map(({ of }) => of);
-  const reasons = [...new Set(outcomes.flatMap(({ skipped }) => [...skipped.keys()]))];
+  const byRelease = (of: (outcome: Outcome) => ReadonlyMap<string, number>): (string | number)[][] =>
+    [...new Set(outcomes.flatMap((outcome) => [...of(outcome).keys()]))].map((one) => [
+      one,
+      ...outcomes.map((outcome) => of(outcome).get(one) ?? 0),
+    ]);
+  const leftOut = outcomes.at(-1)!.leftOut;
   const failed = outcomes.flatMap(({ of, failed: tests }) => tests.map((test) => `- ${of}: ${test}`));
   return `${[
     "# drover on KubeVirt's releases",
@@ -73,16 +81,22 @@ its own virt-api and virt-controller, built from the tag, with a stand-in for no
 without CDI. \`node test/cluster/releases.ts\` makes this page from what the runs have printed.`,
     table(
       ['KubeVirt', 'tests passed', 'failed', 'skipped'],
-      outcomes.map(({ of, passed, failed: { length }, skipped }) => [of, passed, length, total(skipped)]),
+      outcomes.map(({ of, passed, failed: { length }, skipped }) => [of, total(passed), length, total(skipped)]),
     ),
     ...(failed.length === 0 ? [] : ['## What failed', failed.join('\n')]),
     '## What was skipped, and why',
     table(
       ['why', ...releases],
-      reasons.map((reason) => [reason, ...outcomes.map(({ skipped }) => skipped.get(reason) ?? 0)]),
+      byRelease(({ skipped }) => skipped),
     ),
-    '## Files that run on no cluster but their own',
-    table(['why', 'files'], [...(outcomes.at(-1)?.leftOut ?? [])]),
+    '## What passed, in the files that were run',
+    table(
+      ['tests of', ...releases],
+      byRelease(({ passed }) => passed),
+    ),
+    ...(leftOut.size === 0
+      ? []
+      : ['## Files that run on no cluster but their own', table(['why', 'files'], [...leftOut])]),
   ].join('\n\n')}\n`;
 }
 

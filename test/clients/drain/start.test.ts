@@ -241,3 +241,16 @@ test('a drain that is cancelled aborts the operation that moves its VMs', async 
   expect(operations()).toMatchObject([{ aborted: true }]);
   expect((await cancelDrain(client.asClient, NODE, 'none')).sentence).toContain('unchanged');
 });
+
+test.each([
+  ['NotFound', 'virtualmachineinstances.kubevirt.io "mail" not found', []],
+  ['404', 'Page Not Found', ["shop/mail is still asked to leave: KubeVirt before 1.7 can't take that back"]],
+])('a drain that is cancelled says which VM is still asked to leave: %s', async (reason, message, notes) => {
+  const { server, client } = aNode();
+  server.write(VirtualMachineInstances, { namespace: 'shop', name: 'mail' }, (vmi) => ({
+    ...vmi,
+    status: { phase: 'Running', nodeName: NODE, evacuationNodeName: NODE },
+  }));
+  client.request = () => Promise.reject(new KubeError(404, reason, message));
+  expect((await cancelDrain(client.asClient, NODE, 'none')).notes).toEqual(notes);
+});

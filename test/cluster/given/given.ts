@@ -8,6 +8,8 @@ export type Need =
   | 'machine types on nodes'
   /** VMIs can migrate between nodes. */
   | 'live migration'
+  /** KubeVirt 1.7 or newer. */
+  | 'evictions that can be cancelled'
   | 'three nodes that take VMs'
   /** KubeVirt migrates VMIs by itself, to change sockets and memory of those that run. */
   | 'live updates'

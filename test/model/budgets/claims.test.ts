@@ -1,7 +1,11 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { DisruptionClaims, type DisruptionRequest } from '../../../activities/disruption-budget/disruption-claims.ts';
-import { VirtualMachineInstances } from '../../../api/resources.ts';
+import {
+  DisruptionClaims,
+  type DisruptionClaim,
+  type DisruptionRequest,
+} from '../../../activities/disruption-budget/disruption-claims.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { BY_KUBEVIRT } from '../../../decisions/disruption-budget/any-vms/places.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aSpec, aTemplate } from '../pools.ts';
@@ -354,6 +358,43 @@ test('a place that is given back, or was not used for a minute, is free', () =>
     await world.wait(20_000);
     expect(isGranted(await other.claim('db-2'))).toBe(true);
   }));
+
+test('VMs of one name in two namespaces have a place each, and give back their own', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    world.server.create(VirtualMachines, {
+      metadata: { namespace: 'bank', name: 'db-1', labels: APP },
+      spec: world.vm('db-1')!['spec'],
+    });
+    createBudget(world, 'all', { maxUnavailable: 2 });
+    await world.wait(10_000);
+    const { claim, run, worker } = claimant(world);
+    const vm = worker.cache.vms.get('bank/db-1')!;
+    const claims = [await claim('db-1'), await claim('db-1', { vm, vmi: worker.cache.vmiOf(vm) })];
+    const namespaces = (): unknown[] => budgetOf(world, 'all')!.status!.claims!.map(({ namespace }) => namespace);
+    expect(namespaces()).toEqual([NAMESPACE, 'bank']);
+    await run(() => (claims[1] as DisruptionClaim).release());
+    expect(namespaces()).toEqual([NAMESPACE]);
+  }));
+
+test('a worker need not read what it has written itself, though its caches are late', () =>
+  play(
+    async (world) => {
+      await createVms(world, ['db-1']);
+      createBudget(world, 'a');
+      await world.wait(3_000);
+      const { claim, run, worker } = claimant(world);
+      const calls: string[] = [];
+      world.onlookers.push({
+        onCall: ({ process, verb, resource }) =>
+          void (process === worker.process && /Budget/.test(resource?.kind ?? '') && calls.push(verb)),
+      });
+      const answer = await claim('db-1');
+      await run(() => (answer as DisruptionClaim).release());
+      expect([claimsOf(world, 'a'), calls]).toEqual([[], ['patch', 'patch']]);
+    },
+    { lag: 1_000 },
+  ));
 
 test('a claim covers a VM as long as its labels bring it under no other budget', () =>
   play(async (world) => {

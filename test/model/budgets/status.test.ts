@@ -131,9 +131,13 @@ test('a cluster-wide budget says in which namespaces it is not held, if it is ab
       await world.wait(3_000);
       expect(conditionsOf(world, 'all')['Ready']).toBe('False/NotHeldIn');
       expect(conditionsOf(world, 'all-lead')['Ready']).toBe('True/Held');
+      createBudget(world, 'bank-own');
+      await world.wait(5_000);
+      expect(budgetOf(world, 'bank-own')?.status?.observedGeneration).toBeUndefined();
       world.server.delete(Leases, { namespace: 'bank', name: lease.metadata.name }, {});
       await world.wait(3_000);
       expect(conditionsOf(world, 'all')['Ready']).toBe('True/Held');
+      expect(budgetOf(world, 'bank-own')?.status?.observedGeneration).toBe(1);
     },
     { budgets: true, operations: true },
     2,

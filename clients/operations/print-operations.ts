@@ -108,13 +108,17 @@ const EVIDENT_FROM_COUNTS = new Set(['Complete', 'VmsFailed', 'Incomplete', 'Abo
 /** `now`: milliseconds since the epoch. */
 export function linesOf(operation: StoredOperation, now: number): string[] {
   const outline = outlineOf(operation);
-  const sentence = sentenceOf(stateOf(operation), isOver(operation) ? outline.end : '');
+  const sentence = sentenceOf(operation, isOver(operation) ? outline.end : '');
   return runLines(nameOf(operation), { progress: progressOf(operation), outline, sentence }, now);
 }
 
-function sentenceOf(state: string, end: string): string {
+function sentenceOf(operation: StoredOperation, end: string): string {
+  const state = stateOf(operation);
   if (state === 'Pending') return 'waiting for a worker to pick it up';
-  return EVIDENT_FROM_COUNTS.has(state) ? '' : end;
+  const { chosen = 0, done = 0, excluded = 0 } = operation.status?.vms ?? {};
+  // VMs to which nothing was to be done are not among the numbers.
+  const isMore = state === 'Complete' && done + excluded < chosen;
+  return EVIDENT_FROM_COUNTS.has(state) && !isMore ? '' : end;
 }
 
 export type OperationsFormat = DataFormat | 'name';

@@ -37,7 +37,8 @@ function powerReport(progress: PowerProgress): ActionReport {
     `${open} to go`,
     ...(failures === 0 ? [] : [`${failures} failed`]),
   ];
-  const doingNow = inProgress.length === 0 && open > 0 && progress.full.length > 0 ? 'Waiting' : doing;
+  const isHeld = progress.full.length > 0 || progress.skipped.some(({ isExcluded }) => !isExcluded);
+  const doingNow = inProgress.length === 0 && open > 0 && isHeld ? 'Waiting' : doing;
   const lengths = { done, failed: failures, inProgress: inProgress.length };
   return {
     vms: { chosen, ...lengths, open, excluded: excludedOf(progress) },

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { operationFor } from '../../../clients/operations/make.ts';
 import { linesOf } from '../../../clients/operations/print-operations.ts';
 import { Session } from '../../../clients/session/session.ts';
+import { actionReport } from '../../../decisions/operations/action-report.ts';
 import { operationStatus } from '../../../decisions/operations/status.ts';
 import { aProgress, anOperation, MADE_AT } from '../../decisions/operations/operations.ts';
 
@@ -29,6 +30,18 @@ test('the end of an operation that has begun is reported once, with its numbers'
   const end = { reason: 'VmsFailed', message: '0 of 1 VM restarted, 1 failed' } as const;
   const status = operationStatus(anOperation(), { progress, end, workflowId: 'w' }, MADE_AT);
   expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).not.toContain(`  ${end.message}`);
+});
+
+test('a complete operation says of VMs that are not done why nothing was to be done to them', () => {
+  const progress = aProgress({ chosen: 4, open: 0, phase: 'Complete' });
+  const status = operationStatus(
+    anOperation(),
+    { progress, end: actionReport(progress).end, workflowId: 'w' },
+    MADE_AT,
+  );
+  expect(linesOf(anOperation({}, {}, status), Date.parse(MADE_AT))).toContain(
+    '  0 of 4 VMs restarted; nothing to do for 4: stopped, deleted, or restarted meanwhile',
+  );
 });
 
 const session = new Session({ cluster: 'default', namespace: 'shop' });

@@ -126,7 +126,7 @@ function outcomeOf({ ends, of, handedOver }: DrainProgress, vms: number, dryRun:
   if (vms === 0 && of === 0) return 'no VM is on it';
   if (dryRun === 'client' || (dryRun === 'server' && ends.size === 0))
     return `${formatVms(vms)} would be asked to leave`;
-  if (of === 0 && handedOver.length === 0) return `${formatVms(vms)} on it without a pod to evict`;
+  if (of === 0 && handedOver.length === 0) return `none of ${formatVms(vms)} on it asked to leave`;
   const count = (end: Evicted['end']): number => [...ends.values()].filter((one) => one.end === end).length;
   const parts = [
     count('asked') > 0 && `${formatVms(count('asked'))} asked to leave`,
@@ -144,11 +144,13 @@ function refusals({ ends }: DrainProgress): string[] {
 }
 
 /** What users must know who end the command before the node is empty. */
-function formatInterrupted(node: string, { isCordoned, ends, of }: DrainProgress): string {
+export function formatInterrupted(node: string, { isCordoned, ends, of, handedOver }: DrainProgress): string {
   if (!isCordoned) return `nothing was changed: node ${node} is as it was`;
   const requested = [...ends.values()].filter(({ end }) => end !== 'refused').length;
+  const asked = `${requested} of ${formatVms(of)} ${requested === 1 ? 'was' : 'were'} asked to leave`;
+  const begun = [...(of > 0 || handedOver.length === 0 ? [asked] : []), ...handedOver];
   return (
-    `node ${node} stays cordoned, and ${requested} of ${formatVms(of)} ${requested === 1 ? 'was' : 'were'} asked to leave: ` +
+    `node ${node} stays cordoned, and ${begun.join(', ')}: ` +
     `\`drover drain start ${node}\` asks the others, \`drover drain status ${node}\` shows them, ` +
     `\`drover drain cancel ${node}\` takes it back`
   );

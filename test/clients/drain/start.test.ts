@@ -14,7 +14,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { cancelDrain } from '../../../clients/drain/cancel.ts';
-import { startDrain } from '../../../clients/drain/start.ts';
+import { formatInterrupted, startDrain } from '../../../clients/drain/start.ts';
 import type { WriteOptions } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { StillClient } from '../../activities/forged/still-client.ts';
@@ -169,9 +169,21 @@ test('VMs under a disruption budget are not evicted, but moved by one operation 
     }),
   ]);
   // Asked for again, the drain is the same one.
-  await start(client, { shutDown: true });
+  expect((await start(client, { shutDown: true })).sentence).toBe(
+    'node worker-7 cordoned, and none of 3 VMs on it asked to leave',
+  );
   expect(operations()).toHaveLength(1);
   expect(evictions(client)).toEqual([]);
+});
+
+test('users who end the command are told which operations continue with the VMs that are left', async () => {
+  const { client } = aNodeWithBudget();
+  const progress = { isCordoned: false, ends: new Map(), of: 0, handedOver: [] };
+  expect(formatInterrupted(NODE, progress)).toBe('nothing was changed: node worker-7 is as it was');
+  await startDrain(client.asClient, NODE, { shutDown: true, dryRun: 'none' }, progress);
+  expect(formatInterrupted(NODE, progress)).toMatch(
+    /^node worker-7 stays cordoned, and 3 VMs to be restarted by operation shop\/restart-\d+: /,
+  );
 });
 
 test('a drain past budgets has VMs move that wait for one, by another operation that waits for none', async () => {

@@ -69,10 +69,11 @@ test('a run that only waits says so: for a window, or until VMs are ready that o
   );
 });
 
+const stateOf = (change: object): string[] => told(statusOf(anOperation(), { progress: aProgress(change) }));
+
 test('a run says that it waits while a disruption budget, or what else defers VMs, holds all that are to go', () => {
   const message = 'disruption budget shop/db has no room';
   const deferred = { message, isExcluded: false, count: 1, vms: ['shop/a'] };
-  const stateOf = (change: object): string[] => told(statusOf(anOperation(), { progress: aProgress(change) }));
   expect(stateOf({ skipped: [deferred], open: 1 })).toContain('Progressing=True Waiting');
   expect(stateOf({ skipped: [deferred], open: 1, inProgress: ['shop/b'] })).toContain('Progressing=True Restarting');
   expect(stateOf({ skipped: [{ ...deferred, isExcluded: true }], open: 1 })).toContain('Progressing=True Restarting');

@@ -45,6 +45,7 @@ export class Details {
         card: card?.id ?? '',
         pool,
         isNodeLost: (node) => this.#fleet.isNodeLost(node),
+        budgets: this.#fleet.budgets(),
       }),
       readHistory(this.#session, subject, [], this.#acts),
       this.#urlOf(card?.owner, card?.kind ?? null),

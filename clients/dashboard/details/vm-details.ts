@@ -1,5 +1,6 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/from-object/vmi.ts';
 import { isMeantToRun, liveVmi } from '../../../decisions/health/availability.ts';
@@ -8,11 +9,13 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { stateOf } from '../../budgets/budget-lines.ts';
 import { NotThere, sentenceOf } from '../../cli/failure.ts';
 import { ageOf } from '../../cli/print.ts';
 import { formatCycle } from '../../healing/cycles.ts';
 import { healView } from '../../healing/view.ts';
 import { formatWarning, lastWarnings, type Warning } from '../../history/warnings.ts';
+import { indexOf } from '../../operations/read-budgets.ts';
 import { isStopped, vmiMember, vmMember, type Member } from '../../owners/members.ts';
 import { claimIsFor } from '../../view/claim-is-for.ts';
 import { NEXT, whyLost } from '../../view/vm-wait.ts';
@@ -26,6 +29,8 @@ export interface Known {
   pool: Stored<Pool> | undefined;
   /** Whether the node does not answer. */
   isNodeLost: (node: string | null) => boolean;
+  /** All that the user may see. */
+  budgets: readonly StoredBudget[];
 }
 
 type Parts = Pick<VmDetails, 'status' | 'isReady' | 'explanation' | 'facts' | 'disks' | 'history' | 'unknown'>;
@@ -35,7 +40,7 @@ export async function readVm(
   kube: KubeClient,
   namespace: string,
   name: string,
-  { pool, isNodeLost }: Known,
+  { pool, isNodeLost, budgets }: Known,
 ): Promise<Parts> {
   const key = { namespace, name };
   const unknown: string[] = [];
@@ -57,8 +62,9 @@ export async function readVm(
   const member = vm === undefined ? vmiMember(vmi!) : vmMember(vm, now);
   const { status, isReady } = member;
   const isDown = !isReady && !isStopped(member);
-  const [disks, warnings] = await Promise.all([
+  const [disks, index, warnings] = await Promise.all([
     readDisks(kube, object, unknown),
+    indexOf(kube, budgets),
     lastWarnings(kube, namespace, new Set(isDown ? [name] : [])),
   ]);
   return {
@@ -70,7 +76,10 @@ export async function readVm(
       warning: warnings.get(name),
       unfilled: isDown ? unfilledDisks(disks) : [],
     }),
-    facts: factsOf(vm, view, object, pool === undefined ? null : budgetUseOf(pool, name, now)),
+    facts: factsOf(vm, view, object, {
+      ofPool: pool === undefined ? null : budgetUseOf(pool, name, now),
+      ofAny: vm === undefined ? [] : index.of(vmView(vm)),
+    }),
     disks: disks.map(({ shown }) => shown),
     history: [creationOf(vm === undefined ? 'the VMI' : 'the VM', object.metadata)],
     unknown,
@@ -151,14 +160,15 @@ function factsOf(
   vm: Stored<VirtualMachine> | undefined,
   vmi: VmiView | null,
   object: Stored,
-  budgetUse: string | null,
+  budgets: { ofPool: string | null; ofAny: readonly StoredBudget[] },
 ): Fact[] {
   const view = vm === undefined ? null : vmView(vm);
   const owner = controllerOf(object);
   const facts: MaybeFact[] = [
     ['Owner', owner === undefined ? 'none' : `${owner.kind}/${owner.name}`],
     ['Created', object.metadata.creationTimestamp],
-    ['Disruption budget', budgetUse],
+    ['Budget of its pool', budgets.ofPool],
+    ['Disruption budgets', budgets.ofAny.map(budgetFact).join(', ')],
     ['Revision', vmi?.revision ?? view?.revision],
     ['Machine type', vmi?.machineType ?? view?.machineType],
     ...(view === null ? [] : vmFacts(view)),
@@ -166,6 +176,9 @@ function factsOf(
   ];
   return facts.flatMap(([label, value]) => (value ? [{ label, value }] : []));
 }
+
+const budgetFact = (budget: StoredBudget): string =>
+  `${budget.metadata.namespace === undefined ? 'cluster-wide ' : ''}${budget.metadata.name}: ${stateOf(budget).text}`;
 
 const vmFacts = (vm: VmView): MaybeFact[] => [
   ['Run strategy', vm.runStrategy],

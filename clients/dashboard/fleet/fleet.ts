@@ -147,6 +147,10 @@ export class Fleet {
     this.#lookAtBudget(key);
   }
 
+  budgets(): StoredBudget[] {
+    return [...this.#budgets.values()];
+  }
+
   #lookAtBudget(key: string): void {
     const now = this.#around.now();
     const budget = this.#budgets.get(key);

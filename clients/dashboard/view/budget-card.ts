@@ -1,3 +1,4 @@
+import { conditionOf } from '../../../api/objects.ts';
 import type { StoredBudget } from '../../../decisions/disruption-budget/stored-budget.ts';
 import { budgetLines, stateOf } from '../../budgets/budget-lines.ts';
 import type { BudgetCard, Need } from '../contract/fleet.ts';
@@ -35,12 +36,14 @@ export function budgetNeeds(
   const what = `${namespace === null ? 'cluster-wide ' : ''}disruption budget ${name}`;
   const command = `drover budgets ${namespace === null ? `cvmdb/${name}` : name}`;
   const found = (sentence: string, since: string | null): NeedDraft => ({ kind: 'late', sentence, since, command });
-  const since = status?.conditions?.find(({ type }) => type === 'Stalled')?.lastTransitionTime ?? null;
+  const stalled = conditionOf(status, 'Stalled');
   const drafts = [
     status?.conditions === undefined && now - Date.parse(creationTimestamp) >= UNSEEN_MS
       ? unseen(what, namespace, creationTimestamp)
       : null,
-    tone === 'bad' ? found(`${what} needs to be changed: ${state}`, since) : null,
+    tone === 'bad'
+      ? found(`${what} needs to be changed: ${stalled?.message ?? state}`, stalled?.lastTransitionTime ?? null)
+      : null,
     tone !== 'bad' && fullSince !== null && now - Date.parse(fullSince) >= FULL_MS
       ? found(`${what} has no room: what is to disrupt its VMs waits`, fullSince)
       : null,

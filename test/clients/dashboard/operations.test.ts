@@ -153,9 +153,10 @@ describe('a disruption budget', () => {
     const full = { expected: 3, available: 2, disruptionsAllowed: 0, fullSince: at(0), conditions: [READY] };
     expect(shown(full, 59).needs).toEqual([]);
     expect(shown(full, 60).needs).toMatchObject([{ kind: 'late', since: at(0), command: 'drover budgets db -n shop' }]);
-    const stalled = { type: 'Stalled', status: 'True', reason: 'NeverRoom', lastTransitionTime: at(0) } as const;
+    const why = { reason: 'NeverRoom', message: '3 of 3 VMs must be available' } as const;
+    const stalled = { type: 'Stalled', status: 'True', ...why, lastTransitionTime: at(0) } as const;
     expect(shown({ ...full, conditions: [READY, stalled] }, 90).needs).toMatchObject([
-      { sentence: 'disruption budget db needs to be changed: NeverRoom', since: at(0) },
+      { sentence: 'disruption budget db needs to be changed: 3 of 3 VMs must be available', since: at(0) },
     ]);
     expect(shown(undefined, 0.4).needs).toEqual([]);
     expect(shown(undefined, 0.5).needs).toMatchObject([{ kind: 'no-worker' }]);

@@ -30,7 +30,7 @@ beforeAll(async () => {
     {
       read: {
         session: () => Promise.resolve({ user: 'ada' }),
-        vms: () => readVm(empty, 'shop', 'web-1', { card: '', pool: undefined, isNodeLost: () => false }),
+        vms: () => readVm(empty, 'shop', 'web-1', { card: '', pool: undefined, isNodeLost: () => false, budgets: [] }),
         nodes: () => nodeViewOf(empty, 'worker-7'),
       },
       act: (body) => {

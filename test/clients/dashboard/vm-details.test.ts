@@ -5,6 +5,7 @@ import type { Pool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
+import { budgetOf } from '../../decisions/disruption-budget/any-vms/fixtures.ts';
 import { aPoolWith } from './objects.ts';
 
 const clock = new ServerClock();
@@ -21,7 +22,7 @@ test('a VM that healing has deleted, and is to make again, says so instead of be
     startedAt,
   } as const;
   const pool = aPoolWith({ spec: { autohealing: {} }, status: { healing: { cycles: [cycle], finished: [] } } });
-  const known = { card: 'pool/default/web', pool, isNodeLost: () => false };
+  const known = { card: 'pool/default/web', pool, isNodeLost: () => false, budgets: [] };
   expect(await readVm(gone, 'default', 'web-1', known)).toMatchObject({
     status: 'Deleted',
     isReady: false,
@@ -68,6 +69,7 @@ const readIn = (pool: Stored<Pool> | undefined, ...objects: Stored[]) =>
     card: 'pool/shop/web',
     pool,
     isNodeLost: (node) => node === 'lost',
+    budgets: [],
   });
 
 const ready = stored('VirtualMachine', {
@@ -79,10 +81,25 @@ test('a place in the disruption budget is told with what it is for, and not with
   const at = new Date(Date.now() - 34_000).toISOString();
   const claim = { vm: 'web-1', by: 'operation/default/shop/restart-web', at };
   const { facts, explanation } = await readIn(aPoolWith({ status: { disruptedVMs: [claim] } }), ready);
-  expect(facts.find(({ label }) => label === 'Disruption budget')?.value).toMatch(
+  expect(facts.find(({ label }) => label === 'Budget of its pool')?.value).toMatch(
     /^counts against it for 3\ds \(operation shop\/restart-web\)$/,
   );
   expect(explanation).toEqual([]);
+});
+
+test('a VM names the disruption budgets that it is under, with the state of each', async () => {
+  const budgets = [
+    budgetOf({ selector: { matchLabels: { app: 'web' } } }, { name: 'web', namespace: 'shop' }),
+    budgetOf({ selector: { matchLabels: { app: 'db' } } }, { name: 'db', namespace: 'shop', uid: 'db' }),
+    budgetOf({ selector: {} }, { name: 'all', namespace: undefined as never, uid: 'all' }),
+  ];
+  const vm = { ...ready, metadata: { ...ready.metadata, labels: { app: 'web' } } };
+  const known = { card: 'pool/shop/web', pool: undefined, isNodeLost: () => false, budgets };
+  const { facts } = await readVm(clusterOf(vm), 'shop', 'web-1', known);
+  expect(facts.find(({ label }) => label === 'Disruption budgets')?.value).toBe(
+    'cluster-wide all: Pending, web: Pending',
+  );
+  expect((await readFrom(vm)).facts.map(({ label }) => label)).not.toContain('Disruption budgets');
 });
 
 test('a VM that is ready is not explained by what is over, as one that is down is', async () => {

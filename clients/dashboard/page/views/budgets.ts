@@ -11,7 +11,7 @@ export function budgetsView({ client }: Page): TemplateResult {
     ${
       all.length === 0
         ? html`<p class="empty">${client.fleet.isSynced ? 'There is none.' : 'Loading…'}</p>`
-        : html`<ul class="list">
+        : html`<ul class="list budgets">
             ${repeat(all, ({ id }) => id, rowView)}
           </ul>`
     }`;

@@ -50,8 +50,12 @@ const subjectOf = (node: string) => ({ about: { kind: 'Node', namespace: null, n
 
 function formatRemaining({ remaining, migrating, toEvacuate, isDrained }: DrainCard): string {
   if (remaining === 0) return 'no VM is left on it';
-  const cordon = isDrained ? '' : ', not cordoned';
-  return `${counted(remaining, 'VM')} left: ${toEvacuate} asked to leave, ${migrating} migrating${cordon}`;
+  const parts = [
+    ...(toEvacuate > 0 ? [`${toEvacuate} asked to leave`] : []),
+    ...(migrating > 0 ? [`${migrating} migrating`] : []),
+    ...(isDrained ? [] : ['not cordoned']),
+  ];
+  return `${counted(remaining, 'VM')} left${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`;
 }
 
 /** What is left on a node, and what each VM waits for. */

@@ -33,11 +33,6 @@ export function fleetView(page: Page, route: FleetRoute): TemplateResult {
           (card) => guard([card, fleet.versionOf(card.id)], () => cardView(page, card)),
         )}
       </div>
-      ${
-        fleet.items.budgets.size === 0
-          ? nothing
-          : html`<p><a href="#/budgets">${counted(fleet.items.budgets.size, 'disruption budget')}</a></p>`
-      }
     </section>`;
 }
 

@@ -56,12 +56,14 @@ const whatOf = ({ action, transition }: OperationCard): string =>
     : `${action}: ${transition.from} → ${transition.to}, restarted by ${transition.restartedBy}`;
 
 function rowView(one: OperationCard): TemplateResult {
-  const { id, namespace, name, state, tone, requestedBy, reason, createdAt } = one;
+  const { id, namespace, name, state, tone, requestedBy, reason, createdAt, isOver, skips } = one;
   return html`<li>
     <p class="name"><a href=${hrefOf(id)}>${name}</a> <small>${namespace ?? 'whole cluster'}</small></p>
     <p>${whatOf(one)}</p>
     <p><span class="key ${tone}">${state}</span></p>
-    ${progressView(one)}
+    <div>
+      ${progressView(one)}${isOver || skips.length === 0 ? nothing : html`<p class="muted">${prose(skips[0]!.message)}</p>`}
+    </div>
     <p class="muted">${requestedBy}, <rel-time at=${createdAt}></rel-time>${reason === null ? '' : `: ${reason}`}</p>
   </li>`;
 }

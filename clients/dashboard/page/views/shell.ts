@@ -43,10 +43,11 @@ function skip(event: Event): void {
 }
 
 const NAV = [
-  { href: '#/', label: 'Fleet', views: ['fleet', 'owner', 'vm', 'budgets'] },
+  { href: '#/', label: 'Fleet', views: ['fleet', 'owner', 'vm'] },
   { href: '#/operations', label: 'Operations', views: ['operations', 'operation'] },
   { href: '#/schedules', label: 'Schedules', views: ['schedules'] },
   { href: '#/drains', label: 'Drains', views: ['drains', 'node'] },
+  { href: '#/budgets', label: 'Budgets', views: ['budgets'] },
 ] as const satisfies { href: string; label: string; views: Route['view'][] }[];
 
 function top(page: Page): TemplateResult {

@@ -14,7 +14,8 @@ import type { CacheChange } from '../cache/objects/cache-change.ts';
 /** Which budgets VMs are under, and how the VMs of each count, as this worker's caches have them. */
 export class BudgetTallies {
   readonly #cache: ClusterCache;
-  readonly #index: BudgetIndex;
+  /** All budgets. */
+  readonly index: BudgetIndex;
   readonly #tallies = new Map<string, BudgetTally>();
   readonly #fleet: Fleet;
   /** Whether the windows of two specs are ever open at the same time. */
@@ -23,28 +24,9 @@ export class BudgetTallies {
   constructor(cache: ClusterCache) {
     this.#cache = cache;
     this.#fleet = fleetOf(cache);
-    this.#index = new BudgetIndex(this.#fleet.labelsOf);
-    for (const budget of cache.budgets.values()) this.#index.change(undefined, budget);
+    this.index = new BudgetIndex(this.#fleet.labelsOf);
+    for (const budget of cache.budgets.values()) this.index.change(undefined, budget);
     cache.subscribe((change) => this.#take(change));
-  }
-
-  /** Returns the budgets that select the VM, in the order in which they are claimed: see `BudgetIndex`. */
-  of(...of: Parameters<BudgetIndex['of']>): readonly StoredBudget[] {
-    return this.#index.of(...of);
-  }
-
-  /** How many budgets there are. */
-  get size(): number {
-    return this.#index.size;
-  }
-
-  budgets(): Iterable<StoredBudget> {
-    return this.#index.values();
-  }
-
-  /** Returns the budget of this UID. */
-  get(uid: string): StoredBudget | undefined {
-    return this.#index.get(uid);
   }
 
   /** Returns how VMs count by this spec of the budget. */
@@ -64,7 +46,7 @@ export class BudgetTallies {
   neverWith(budget: StoredBudget): StoredBudget | null {
     if (budget.spec.outside !== 'Deny') return null;
     const own = this.tally(budget);
-    const others = [...this.budgets()].filter((other) => other.spec.outside === 'Deny' && mayShare(budget, other));
+    const others = [...this.index.values()].filter((other) => other.spec.outside === 'Deny' && mayShare(budget, other));
     const never = others.toSorted(inOrder).find((other) => {
       const tally = this.tally(other);
       return own.shares(tally) && !this.#meet(own.budget.spec, tally.budget.spec);
@@ -95,7 +77,7 @@ export class BudgetTallies {
   }
 
   #budgetChanged(before: StoredBudget | undefined, after: StoredBudget | undefined): void {
-    this.#index.change(before, after);
+    this.index.change(before, after);
     if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#tallies.delete(before.metadata.uid);
   }
 
@@ -135,7 +117,7 @@ export class BudgetTallies {
   }
 
   #mark(selected: Pick<VmView, 'namespace' | 'ownLabels'>, note: (tally: BudgetTally) => void): void {
-    for (const { metadata } of this.#index.of(selected)) {
+    for (const { metadata } of this.index.of(selected)) {
       const tally = this.#tallies.get(metadata.uid);
       if (tally !== undefined) note(tally);
     }

@@ -87,7 +87,7 @@ export class DisruptionClaims {
 
   /** Whether there are any budgets that select VMs. */
   get areNeeded(): boolean {
-    return this.#tallies.size > 0;
+    return this.#tallies.index.size > 0;
   }
 
   /** Claims a place in each budget of the VM, as the caller has seen it last. */
@@ -137,7 +137,7 @@ export class DisruptionClaims {
   look(): BudgetLook {
     const now = Date.now();
     const places = remembered((uid: string): Places | null => {
-      const budget = this.#tallies.get(uid);
+      const budget = this.#tallies.index.get(uid);
       const known = budget && this.#budgets.known(budget.metadata);
       return known === undefined
         ? null
@@ -164,7 +164,7 @@ export class DisruptionClaims {
 
   /** Notes that nothing of this workflow waits for a budget any more. */
   leave(by: string): void {
-    for (const { metadata } of this.#tallies.budgets()) this.#budgets.leave(metadata, by);
+    for (const { metadata } of this.#tallies.index.values()) this.#budgets.leave(metadata, by);
   }
 
   /**
@@ -172,11 +172,12 @@ export class DisruptionClaims {
    * so the longest ago. For the worker that watches these.
    */
   async refresh(isWatched: (namespace: string | undefined) => boolean): Promise<void> {
-    const watched = [...this.#tallies.budgets()].filter(({ metadata }) => isWatched(metadata.namespace));
+    const watched = [...this.#tallies.index.values()].filter(({ metadata }) => isWatched(metadata.namespace));
     const outdated = watched.filter((budget) => this.#isOutdated(budget));
     const since = ({ metadata }: StoredBudget): number => this.#refreshedAt.get(metadata.uid) ?? 0;
     const next = outdated.toSorted((a, b) => since(a) - since(b)).slice(0, MOST_REFRESHED);
-    for (const uid of this.#refreshedAt.keys()) if (this.#tallies.get(uid) === undefined) this.#refreshedAt.delete(uid);
+    for (const uid of this.#refreshedAt.keys())
+      if (this.#tallies.index.get(uid) === undefined) this.#refreshedAt.delete(uid);
     for (const { metadata } of next) this.#refreshedAt.set(metadata.uid, performance.now());
     await Promise.all(next.map(({ metadata }) => this.#budgets.refresh(metadata)));
   }
@@ -196,7 +197,9 @@ export class DisruptionClaims {
     { reason, maybeFor = reason, becomes }: PlaceRequest,
   ): readonly StoredBudget[] {
     const now = Date.now();
-    return this.#tallies.of(vm, becomes).filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
+    return this.#tallies.index
+      .of(vm, becomes)
+      .filter((budget) => asks(budget, reason, now) || asks(budget, maybeFor, now));
   }
 
   /** Waits until the next claims begin. */

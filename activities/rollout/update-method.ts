@@ -16,7 +16,7 @@ import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progr
 import type { ClusterAccess } from '../cache/access.ts';
 import { ofMembers } from '../cache/changes.ts';
 import { remembered } from '../cache/remembered.ts';
-import { NotAdmitted } from '../disruption-budget/claim.ts';
+import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import type {
   WaitWithoutPlace,
@@ -28,7 +28,7 @@ import type {
   WaveStop,
 } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
-import { updateLook } from './update-look.ts';
+import { migrationBy } from './update-migration.ts';
 import type { UpdateRequest } from './update-request.ts';
 import type { VmUpdater } from './vm-updater.ts';
 
@@ -126,10 +126,13 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
   /** Whether budgets that select the VM have no room for it. */
   #heldBy(vmiOf: VmiOf, now: number): (item: BatchVm) => boolean {
     const known = (uid: string): string | null => this.#refusals.whyNot(uid, now);
-    const whyNot = updateLook(this.#in.claims, known, this.#in.updater.becomes);
+    const { claims, updater } = this.#in;
+    const look = claims.look();
+    const by = claimant();
     return (item) => {
       const vm = this.#vmOf(item.name);
-      const refusal = vm === undefined ? null : whyNot(item, vm, vmiOf(vm));
+      const asked = { by, reason: 'Rollout', becomes: updater.becomes.get(item.name), ...migrationBy(item) } as const;
+      const refusal = vm === undefined ? null : look.whyNot({ vm, vmi: vmiOf(vm), ...asked }, known);
       if (refusal === null) return false;
       if (known(refusal.budget) === null) this.#refusals.add(refusal.budget, refusal.message, refusal.opensAt);
       return true;

@@ -26,7 +26,7 @@ import { refuseDrift } from '../drift/correct-vm.ts';
 import { labelVmi } from '../lib/label-vmi.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 import { deleteReplaced } from './delete-replaced.ts';
-import { mayMigrate, migrationBy } from './update-look.ts';
+import { mayMigrate, migrationBy } from './update-migration.ts';
 import { VmTargets, type Glance, type Look, type Made, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 

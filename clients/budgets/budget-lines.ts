@@ -54,7 +54,8 @@ export function budgetRow(budget: StoredBudget, now: number): Cell[] {
     expected === '' ? '' : disruptionsAllowed,
     expected,
     available,
-    claims.length,
+    // What went down by itself has no claim.
+    claims.filter(({ reason }) => reason !== 'Failed').length,
     waiting.length,
     fullSince === undefined ? '<none>' : ageOf(fullSince, now),
     ageOf(metadata.creationTimestamp, now),

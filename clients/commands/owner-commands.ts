@@ -6,7 +6,9 @@ import { Command } from './command.ts';
 
 export const applyCommand = (): Command =>
   withManifests(new Command('apply'))
-    .description('create or update pools and replica sets from manifests; applies nothing if one of them is invalid')
+    .description(
+      'create or update pools, replica sets and disruption budgets from manifests; applies nothing if one is invalid',
+    )
     .option('--force-conflicts', 'take over fields that other field managers have set')
     .option('--no-vm-check', 'skip the server-side dry run of a VM from the template')
     .option('--wait [boolean]', 'wait until all VMs are updated and available', parseBoolean, false)

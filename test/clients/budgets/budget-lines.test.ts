@@ -82,7 +82,7 @@ test('the list has a line for each budget, with its state in a word', () => {
   const closed = { type: 'Closed', status: 'True', reason: 'OutsideWindows' } as const;
   const stalled = { type: 'Stalled', status: 'True', reason: 'NeverRoom' } as const;
   const rows = [
-    budgetWith({ ...FULL, claims: [claim('web-1')] }),
+    budgetWith({ ...FULL, claims: [claim('web-1'), claim('web-2', { reason: 'Failed' })] }),
     budgetWith({ expected: 4, available: 4, disruptionsAllowed: 2, conditions: [READY] }, { namespace: undefined }),
     budgetWith({ expected: 4, available: 4, conditions: [READY, closed] }),
     budgetWith({ expected: 2, available: 2, disruptionsAllowed: 0, conditions: [READY, stalled] }),

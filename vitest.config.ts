@@ -92,6 +92,7 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
           // Half of the cores, by default. One more than cores makes up for the tests that wait.
           maxWorkers: availableParallelism() + 1,
+          expect: { poll: POLL },
         },
       },
       {

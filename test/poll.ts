@@ -1,2 +1,2 @@
-/** For how long tests on servers poll, in milliseconds: what a page shows comes after what it was sent. */
+/** How often and for how long tests poll, in milliseconds: what a page shows comes after what it was sent. */
 export const POLL = { interval: 50, timeout: 30_000 };

@@ -2,8 +2,11 @@ import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
 import { claimOf } from '../../../api/claims/claim.ts';
-import { Leases, Namespaces, Nodes, VirtualMachineInstances } from '../../../api/resources.ts';
+import { Leases, Namespaces, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 import { isReady } from '../facts.ts';
+import { aSpec, aTemplate } from '../pools.ts';
+import { APP } from '../random/budgets.ts';
 import { play as playWith } from '../stories/story.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { runAs } from '../world/virtual-time.ts';
@@ -138,6 +141,51 @@ test('a cluster-wide budget says in which namespaces it is not held, if it is ab
       await world.wait(3_000);
       expect(conditionsOf(world, 'all')['Ready']).toBe('True/Held');
       expect(budgetOf(world, 'bank-own')?.status?.observedGeneration).toBe(1);
+    },
+    { budgets: true, operations: true },
+    2,
+  ));
+
+test('VMs that a pool is missing are expected, whether it was scaled or has lost them', () =>
+  play(async (world) => {
+    const template = { metadata: { labels: APP }, ...aTemplate() };
+    await world.people.createPool('web', aSpec({ replicas: 2, template }));
+    createBudget(world, 'a', { maxUnavailable: 1 });
+    await world.wait(30_000);
+    expect(budgetOf(world, 'a')?.status).toMatchObject({ expected: 2, available: 2 });
+    world.refuse = ({ verb, resource }) =>
+      verb === 'create' && resource === VirtualMachines ? new KubeError(403, 'Forbidden', 'quota') : null;
+    await world.people.changePool('web', { replicas: 3 });
+    await world.wait(5_000);
+    expect(budgetOf(world, 'a')?.status).toMatchObject({ expected: 3, available: 2 });
+    await world.people.deleteVm('web-1');
+    await world.wait(10_000);
+    expect(budgetOf(world, 'a')?.status).toMatchObject({ matched: 1, expected: 3, available: 1 });
+  }));
+
+test('a cluster-wide budget counts the VMs of namespaces with its labels, as these change', () =>
+  playWith(
+    async (world) => {
+      await createVms(world, ['db-1', 'db-2']);
+      const label = (tier: string): void => {
+        world.server.write(Namespaces, { name: NAMESPACE }, (one) => ({
+          ...one,
+          metadata: { ...one.metadata, labels: { tier } },
+        }));
+      };
+      if (world.server.find(Namespaces, { name: NAMESPACE }) === undefined)
+        world.server.create(Namespaces, { metadata: { name: NAMESPACE } });
+      label('gold');
+      createBudget(world, 'all', { maxUnavailable: 1, namespaceSelector: { matchLabels: { tier: 'gold' } } });
+      for (const [tier, matched] of [
+        ['gold', 2],
+        ['lead', 0],
+        ['gold', 2],
+      ] as const) {
+        label(tier);
+        await world.wait(4_000);
+        expect([tier, budgetOf(world, 'all')?.status?.matched]).toEqual([tier, matched]);
+      }
     },
     { budgets: true, operations: true },
     2,

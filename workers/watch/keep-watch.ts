@@ -44,7 +44,7 @@ interface Known {
  */
 export async function waitUntilWatched(options: KeepWatchOptions, known: Known = {}): Promise<string | undefined> {
   const { cluster, namespace, logger, stop } = options;
-  const what = namespace === undefined ? 'the watch workflow could not be described' : 'a namespace is not served';
+  const what = namespace === undefined ? 'the cluster is not served' : 'a namespace is not served';
   const problem = new RepeatedProblem((error) =>
     logger.warn(`${what}; retrying`, { cluster, ...(namespace === undefined ? {} : { namespace }), error }),
   );

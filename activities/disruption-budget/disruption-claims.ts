@@ -27,7 +27,7 @@ const FRESH_MS = 1_000;
  * How often a worker begins to claim at most: what asks meanwhile is claimed together, by one write to each budget. VMs
  * that come back one by one would cost a write for each of their budgets.
  */
-const TOGETHER_MS = 500;
+const TOGETHER_MS = 1_000;
 
 const PARTIAL = 'this worker knows only some namespaces: it begins anew, to count the VMs of all';
 

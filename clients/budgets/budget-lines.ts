@@ -3,6 +3,7 @@ import { conditionOf, type Condition } from '../../api/objects.ts';
 import { nameBudget } from '../../decisions/disruption-budget/any-vms/allowed.ts';
 import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 import type { StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
+import { selectorText } from '../../decisions/replica-sets/status.ts';
 import { formatVms } from '../../decisions/runs/report.ts';
 import { ageOf, paint, plain, shortDuration, TONES, type Cell } from '../cli/print.ts';
 import { claimIsBy } from '../view/claim-is-for.ts';
@@ -83,6 +84,7 @@ export function budgetLines(budget: StoredBudget, down: readonly DownVm[] | unde
   return [
     `${paint('bold', plain(nameBudget(budget)))}  ${numbersOf(budget)}`,
     ...[
+      `VMs: ${vmsOf(budget)}`,
       `limits: ${limitsOf(budget.spec)}`,
       ...problemsOf(budget, now),
       ...shortened(lines),
@@ -101,6 +103,12 @@ function numbersOf({ status: { expected, available, disruptionsAllowed: allowed 
   if (expected === undefined) return 'waiting for a worker to count its VMs';
   const room = allowed === undefined ? 'any number may go down' : `${allowed} more may go down`;
   return `${available ?? 0} of ${formatVms(expected)} available, ${room}`;
+}
+
+function vmsOf({ metadata, spec: { selector, namespaceSelector = {} } }: StoredBudget): string {
+  const labels = selectorText(namespaceSelector);
+  const namespaces = metadata.namespace ?? (labels === '' ? 'all namespaces' : `namespaces with ${labels}`);
+  return `${selectorText(selector) || 'all'}, in ${namespaces}`;
 }
 
 function limitsOf({ windows = [], outside, topology, reasons, ...spec }: BudgetSpec): string {

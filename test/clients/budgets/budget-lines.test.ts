@@ -45,6 +45,7 @@ test('a budget that is full tells who holds what, since when and until when, and
   ];
   expect(budgetLines(budgetWith({ ...FULL, claims, waiting }), down, NOW)).toEqual([
     'disruption budget shop/db  2 of 4 VMs available, 0 more may go down',
+    '  VMs: app=db, in shop',
     '  limits: minAvailable 2, maxDomains 1 of zone',
     '  Full for 12m: Claims: so it is',
     '  shop/web-1 may go down: Rollout, by pool shop/web, claimed 12s ago, given back in 48s if it does not',
@@ -58,6 +59,7 @@ test('a budget that is full tells who holds what, since when and until when, and
 test('a budget that no worker has counted, or whose VMs the user may not see, says so', () => {
   expect(budgetLines(budgetWith({ observedGeneration: 0 }), undefined, NOW)).toEqual([
     'disruption budget shop/db  waiting for a worker to count its VMs',
+    '  VMs: app=db, in shop',
     '  limits: minAvailable 2, maxDomains 1 of zone',
     '  which VMs are not available is not shown: you may not list them',
   ]);
@@ -66,15 +68,23 @@ test('a budget that no worker has counted, or whose VMs the user may not see, sa
 test('the hours and the reasons of a budget are told with its limits', () => {
   const windows = [{ cron: '0 8 * * 1-5', duration: '10h', timeZone: 'Europe/Zurich' }];
   const budget = aBudget({ windows, outside: 'Deny', reasons: ['Drain', 'Wish'] });
-  expect(budgetLines(budget, [], NOW)[1]).toBe(
+  expect(budgetLines(budget, [], NOW)[2]).toBe(
     '  limits: inside of 0 8 * * 1-5 (Europe/Zurich) for 10h; outside: Deny, for Drain, Wish',
   );
+});
+
+test('a cluster-wide budget says in which namespaces', () => {
+  const { metadata, spec } = budgetWith({}, { namespace: undefined });
+  const vms = (more: object): string => budgetLines({ metadata, spec: { ...spec, ...more } }, [], NOW)[1]!;
+  const namespaceSelector = { matchLabels: { team: 'data' } };
+  expect(vms({ selector: {}, namespaceSelector })).toBe('  VMs: all, in namespaces with team=data');
+  expect(vms({})).toBe('  VMs: app=db, in all namespaces');
 });
 
 test('more VMs than fit on a screen are counted', () => {
   const down = Array.from({ length: 45 }, (_, index) => ({ name: `shop/db-${index}`, since: null, why: '' }));
   const lines = budgetLines(budgetWith(FULL), down, NOW);
-  expect(lines).toHaveLength(3 + 41);
+  expect(lines).toHaveLength(4 + 41);
   expect(lines.at(-1)).toBe('  and 5 more');
 });
 

@@ -140,6 +140,7 @@ describe('a disruption budget', () => {
       tone: 'warn',
       numbers: '2 of 3 VMs available, 0 more may go down',
       lines: [
+        'VMs: app=db, in shop',
         'limits: minAvailable 2',
         'shop/db-1 may go down: Rollout, by pool shop/db, claimed 60s ago, until it is back',
       ],

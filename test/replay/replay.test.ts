@@ -38,12 +38,14 @@ const SHOWN = [
 /** Activities that no recorded test leads to: those of the model do. */
 const NOT_ON_SERVERS = ['checkMachineTypes', 'reportDropped', 'lookAtCheck'];
 
+const workflowInterceptorModules = [fileURLToPath(new URL('replay-queue.ts', import.meta.url))];
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
   // Logging is off: the tests check for what a broken replay would log.
   Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
   workflowBundle = await bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
+    workflowInterceptorModules,
     logger: quiet,
   });
 });
@@ -53,9 +55,9 @@ type Errors = Map<string, Error | undefined>;
 /** Replays histories on one worker: a worker of its own for each took most of the CPU. */
 async function replay(all: ReadonlyMap<string, History>): Promise<Errors> {
   const errors: Errors = new Map();
+  const options = { workflowBundle, interceptors: { workflowModules: workflowInterceptorModules } };
   const named = [...all].map(([workflowId, history]) => ({ workflowId, history }));
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, named))
-    errors.set(workflowId, error);
+  for await (const { workflowId, error } of Worker.runReplayHistories(options, named)) errors.set(workflowId, error);
   return errors;
 }
 

@@ -18,6 +18,7 @@ import { BudgetStore } from './budget-store.ts';
 import { BudgetTallies } from './budget-tallies.ts';
 import { ClaimQueues, type Place } from './claim-queues.ts';
 import { PoolStore } from './pool-store.ts';
+import { withoutPlace } from './without-place.ts';
 
 /** How many statuses are written at once. */
 const MOST_REFRESHED = 10;
@@ -93,7 +94,8 @@ export class DisruptionClaims {
   /** Claims a place in each budget of the VM, as the caller has seen it last. */
   async claim(request: DisruptionRequest): Promise<Answer> {
     // A VM that serves nobody does not wait: it may serve by then.
-    if (!isFree(request.vm, request.vmi) && this.#askedBy(request.vm, request).length > 0) await this.#together();
+    if (!isFree(request.vm, request.vmi) && this.#askedBy(request.vm, request).length > 0)
+      await withoutPlace(this.#together());
     // Its caches may be long out of date, and lack budgets.
     if (this.#cache.lost.aborted) throw serverLost();
     const refusal = this.look().whyNot(request);

@@ -74,15 +74,12 @@ export interface DisruptionMethod<Item extends { name: string }, O extends { vm:
   begin(item: Item, now: number, isNew: boolean): B;
   /**
    * Does what is to be done. Resolves to its outcome, to null if the VM is on its way, and to `NotAdmitted` if it waits
-   * for another turn. While it waits by `wait`, another VM may take its place. Throws transient errors.
+   * for another turn. While it waits `withoutPlace`, another VM may take its place. Throws transient errors.
    */
-  execute(item: Item, begun: B, wait: WaitWithoutPlace): Promise<O | NotAdmitted | null>;
+  execute(item: Item, begun: B): Promise<O | NotAdmitted | null>;
   follow(item: Item, begun: B, now: number): Promise<Followed<O>>;
   /** The outcome of a VM that is not waited for; null if it has none. */
   givenBack(item: Item, stop: WaveStop): O | null;
   /** Whether others must learn of the outcome before all others are known. */
   isNews(outcome: O): boolean;
 }
-
-/** Awaits what takes time and costs nothing: the item counts meanwhile as one that is not acted on. */
-export type WaitWithoutPlace = <T>(wait: Promise<T>) => Promise<T>;

@@ -5,6 +5,7 @@ import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
+import { inPlace } from '../disruption-budget/without-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
@@ -230,7 +231,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   async #act(item: Item, isNew: boolean): Promise<void> {
     const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await this.#method.execute(item, begun, (wait) => this.#waitWithoutPlace(wait));
+      const outcome = await inPlace(this.#waitWithoutPlace, () => this.#method.execute(item, begun));
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#waitWithoutPlace(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
@@ -264,15 +265,11 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
   }
 
-  async #waitWithoutPlace<T>(wait: Promise<T>): Promise<T> {
+  readonly #waitWithoutPlace = async <T>(wait: Promise<T>): Promise<T> => {
     this.#waiting++;
     this.#changes.poke();
-    try {
-      return await wait;
-    } finally {
-      this.#waiting--;
-    }
-  }
+    return wait.finally(() => this.#waiting--);
+  };
 
   #settle(outcome: O): void {
     this.#onTheirWay.delete(outcome.vm);

@@ -18,15 +18,7 @@ import { ofMembers } from '../cache/changes.ts';
 import { remembered } from '../cache/remembered.ts';
 import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import type {
-  WaitWithoutPlace,
-  Begun,
-  DisruptionMethod,
-  Followed,
-  Turn,
-  WaveProgress,
-  WaveStop,
-} from '../disruption/method.ts';
+import type { Begun, DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
 import { Refusals } from '../disruption/refusals.ts';
 import { migrationBy } from './update-migration.ts';
 import type { UpdateRequest } from './update-request.ts';
@@ -164,10 +156,10 @@ export class UpdateMethod implements DisruptionMethod<BatchVm, UpdateOutcome> {
     };
   }
 
-  async execute(item: BatchVm, _begun: Begun, wait: WaitWithoutPlace): Promise<UpdateOutcome | NotAdmitted | null> {
+  async execute(item: BatchVm): Promise<UpdateOutcome | NotAdmitted | null> {
     // It is made again by the batch.
     if (item.act === 'replace') return null;
-    const outcome = await this.#in.updater.execute(item, wait);
+    const outcome = await this.#in.updater.execute(item);
     const { uid: own } = this.#request.key;
     if (!(outcome instanceof NotAdmitted)) this.#refusals.forget(own);
     else this.#refusals.add(outcome.budget?.uid ?? own, outcome.whyNot, outcome.budget?.opensAt);

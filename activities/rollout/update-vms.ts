@@ -72,7 +72,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
       const remove = async (item: BatchVm): Promise<UpdateOutcome | null> => {
         const deferred = (message: string) => ({ vm: item.name, end: 'Deferred' as const, message });
         try {
-          const outcome = await updater.execute(item, (wait) => wait);
+          const outcome = await updater.execute(item);
           return outcome instanceof NotAdmitted ? deferred(outcome.whyNot) : outcome;
         } catch (error) {
           if (!isLastingFailure(error)) throw error;

@@ -18,8 +18,8 @@ import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { actInPool, claimlessFor, NotAdmitted, notDone, type Acted, type Claim } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import { withoutPlace } from '../disruption-budget/without-place.ts';
 import { actOnVm } from '../disruption/act-on-vm.ts';
-import type { WaitWithoutPlace } from '../disruption/method.ts';
 import { Migrations } from '../disruption/migrations.ts';
 import { restartVm } from '../disruption/restart-vm.ts';
 import { refuseDrift } from '../drift/correct-vm.ts';
@@ -92,13 +92,13 @@ export class VmUpdater {
    * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
    * Its first look is at this worker's caches: what was right by them is looked at again in its place in the budget.
    */
-  async execute(item: BatchVm, wait: WaitWithoutPlace): Promise<UpdateOutcome | NotAdmitted | null> {
+  async execute(item: BatchVm): Promise<UpdateOutcome | NotAdmitted | null> {
     let tries = 0;
     const execute = async (): Promise<UpdateOutcome | NotAdmitted | null> => {
       if (item.act === 'migrate') return this.#migrate(item);
-      let outcome = await this.#executeOnce(item, wait, tries++);
+      let outcome = await this.#executeOnce(item, tries++);
       // Meanwhile, the VM may have left its pool, or may have come up and need a claim.
-      while (outcome === 'again') outcome = await this.#executeOnce(item, wait, tries++);
+      while (outcome === 'again') outcome = await this.#executeOnce(item, tries++);
       return outcome;
     };
     return actOnVm<UpdateOutcome | NotAdmitted | null, UpdateOutcome>(execute, (error) => {
@@ -135,7 +135,7 @@ export class VmUpdater {
     return null;
   }
 
-  async #executeOnce(item: BatchVm, wait: WaitWithoutPlace, tries: number): Promise<Outcome | NotAdmitted> {
+  async #executeOnce(item: BatchVm, tries: number): Promise<Outcome | NotAdmitted> {
     const { key, claims } = this.#in;
     const glance = tries === 0 ? this.#targets.cached(item) : undefined;
     const becomes = this.becomes.get(item.name);
@@ -143,12 +143,12 @@ export class VmUpdater {
     if (glance !== undefined && this.#disrupts(item, glance))
       return actInPool(claims, { vm: glance.view, vmi: glance.vmi, ...asked }, async (claim) => {
         const look = await this.#targets.ofPool(item, claim.pool);
-        return this.#actOn(item, look, claim, wait);
+        return this.#actOn(item, look, claim);
       });
     const look = await this.#targets.live(item);
-    if (look === undefined || !this.#disrupts(item, look)) return (await this.#actOn(item, look, null, wait)).value;
+    if (look === undefined || !this.#disrupts(item, look)) return (await this.#actOn(item, look, null)).value;
     return actInPool(claims, { vm: look.view, vmi: look.own, ...asked }, (claim) =>
-      this.#actOn(item, { ...look, pool: claim.pool }, claim, wait),
+      this.#actOn(item, { ...look, pool: claim.pool }, claim),
     );
   }
 
@@ -159,12 +159,7 @@ export class VmUpdater {
   }
 
   /** Does to the VM what is to be done. `claim`: null for what needs none; if it turns out to need one: `again`. */
-  async #actOn(
-    item: BatchVm,
-    look: Look | undefined,
-    claim: Claim | null,
-    wait: WaitWithoutPlace,
-  ): Promise<Acted<Outcome>> {
+  async #actOn(item: BatchVm, look: Look | undefined, claim: Claim | null): Promise<Acted<Outcome>> {
     if (item.act === 'replace' && isGoing(this.#in.key, item, look?.view)) return notDone(null);
     if (look === undefined) return notDone(gone(item));
     const todo = this.#decide(item, look);
@@ -177,17 +172,11 @@ export class VmUpdater {
     right?.recheck(look.view);
     const need = await this.#targets.needOf(look.pool, look.view, look.own);
     const message = whyExcessive(item, need, look.pool, todo.restarts);
-    return message === null ? this.#act(item, todo, look, right, wait) : notDone(deferred(item, message));
+    return message === null ? this.#act(item, todo, look, right) : notDone(deferred(item, message));
   }
 
   /** Does it, unless something that concerns this VM alone stands in the way. */
-  async #act(
-    item: BatchVm,
-    todo: ToDo,
-    look: Look,
-    claim: Claim | null,
-    wait: WaitWithoutPlace,
-  ): Promise<Acted<Outcome>> {
+  async #act(item: BatchVm, todo: ToDo, look: Look, claim: Claim | null): Promise<Acted<Outcome>> {
     const made = await this.#targets.targetOf(look);
     const ofItsOwn = await this.#whyOwnLater(item, todo, look, made);
     if (ofItsOwn !== null) return notDone(ofItsOwn);
@@ -201,7 +190,7 @@ export class VmUpdater {
     if (item.act === 'replace') return deleteReplaced(this.#in, look, claim!);
     if (todo.writes) this.#writing.add(item.name);
     const now = todo.writes ? await this.#write(look, made, claim) : look.view;
-    if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim!, wait);
+    if (todo.restarts !== null) return this.#restart(item, { ...look, view: now, vmi: todo.restarts }, claim!);
     if (item.act !== 'write') return { isDone: mayMigrate(look, made) && 'live', value: null };
     const live = liveVmi(look.vmi);
     if (live !== undefined) await this.label(live);
@@ -230,12 +219,13 @@ export class VmUpdater {
     item: BatchVm,
     { view: vm, vmi: target }: Glance & { vmi: VmiView },
     claim: Claim,
-    wait: WaitWithoutPlace,
   ): Promise<Acted<Outcome>> {
     const { client, cache } = this.#in;
     let now = { vm, vmi: target };
     if (!vm.generationObserved) {
-      const isObserved = await wait(waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()));
+      const isObserved = await withoutPlace(
+        waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()),
+      );
       // KubeVirt would start the next VMI from the previous spec.
       if (!isObserved) return notDone(deferred(item, 'KubeVirt has not observed its new spec'));
       const seen = this.#targets.cached(item);

@@ -3,6 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NotAdmitted } from '../../../activities/disruption-budget/claim.ts';
+import { withoutPlace } from '../../../activities/disruption-budget/without-place.ts';
 import type { Begun, DisruptionMethod, Turn, WaveProgress, WaveStop } from '../../../activities/disruption/method.ts';
 import { Refusals } from '../../../activities/disruption/refusals.ts';
 import { disrupt, type WaveOptions, type WaveResult } from '../../../activities/disruption/wave.ts';
@@ -323,6 +324,21 @@ test('a VM that waits for a known time is not given back before that', async () 
   fleet.isTimed = false;
   look();
   expect(await result).toMatchObject({ isOver: true });
+});
+
+test('VMs that only wait leave their places to others', async () => {
+  const fleet = new Fleet();
+  fleet.most = Infinity;
+  const claimed = Promise.withResolvers<null>();
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
+  for (const _ of names) fleet.instead.push(() => withoutPlace(claimed.promise));
+  const { result, look } = run(fleet, names);
+  await until(() => fleet.taken.length === names.length, look);
+  claimed.resolve(null);
+  for (const name of names) fleet.back.add(name);
+  let isOver = false;
+  void result.then((found) => (isOver = found.isOver));
+  await until(() => isOver, look);
 });
 
 test('a wave whose windows are shorter than its deadline adds up the time that they are open, and ends', async () => {

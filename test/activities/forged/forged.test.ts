@@ -108,7 +108,7 @@ describe.each(proven)('%s', (name, row) => {
 
 test.each<[string, object]>([
   ['from its beginning', {}],
-  ['in the middle', { done: ['shop/none'] }],
+  ['in the middle', { ended: 'C' }],
 ])('an operation has only its own workflow: another one does nothing, %s', async (_when, how) => {
   const world = new World();
   const { metadata } = world.other(SHOP, 'db');

@@ -367,7 +367,7 @@ export const TABLE: Record<ActivityName, Row> = {
         'for a cluster-wide one, as if it were of a namespace': { operation: { ...clusterOperation, namespace: SHOP } },
         'for a cluster-wide one that does not select their namespaces': { operation: clusterOperation },
         'for another action': { operation, action: 'Stop' },
-        'for another action, in the middle of a run': { operation, action: 'Stop', done: ['shop/none'] },
+        'for another action, in the middle of a run': { operation, action: 'Stop', ended: 'C' },
         'for VMs that the operation does not name': { operation },
         'outside of the windows of the operation': { operation: closed },
         'for a change that is the restart of another': { operation, action: 'Patch', patch: PATCH },

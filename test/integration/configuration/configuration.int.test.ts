@@ -109,9 +109,10 @@ testOneOf({
     const why = 'not restarted: Secret user-1 is missing';
     expect(await restart.result()).toMatchObject({
       phase: 'Failed',
-      done: [`${namespace}/web-2`],
+      done: 1,
       failed: [{ vm: `${namespace}/web-1`, message: why }],
     });
+    expect((await pool.vmiUids())['web-2']).not.toBe(before['web-2']);
     await (await TestDrain.in(fleet(), namespace)).evict('web-1');
     await until(async () =>
       expect(await pool.condition('Draining')).toMatchObject({ message: expect.stringContaining(why) as string }),

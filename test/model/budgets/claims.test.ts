@@ -5,6 +5,7 @@ import {
   type DisruptionClaim,
   type DisruptionRequest,
 } from '../../../activities/disruption-budget/disruption-claims.ts';
+import { inPlace } from '../../../activities/disruption-budget/without-place.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { BY_KUBEVIRT } from '../../../decisions/disruption-budget/any-vms/places.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -179,10 +180,17 @@ test('VMs that come one after the other are claimed together, by one write to ea
     const { claim } = claimant(world);
     const written = statusWrites(world);
     const answers: Promise<object>[] = [];
+    let waiting = 0;
+    const wait = <T>(one: Promise<T>): Promise<T> => {
+      waiting++;
+      return one.finally(() => waiting--);
+    };
     for (const name of names) {
-      answers.push(claim(name));
+      answers.push(inPlace(wait, () => claim(name)));
       await world.wait(80);
     }
+    // Waiting takes none of the places of what acts.
+    expect(waiting).toBe(4);
     expect((await Promise.all(answers)).every(isGranted)).toBe(true);
     expect(written).toEqual(['a', 'b', 'a', 'b']);
     expect(claimsOf(world, 'b')).toEqual(names);

@@ -8,6 +8,7 @@ import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { inPlace } from '../disruption-budget/without-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
+import { Places } from './places.ts';
 
 /**
  * Changes close together count as one: within this time, in milliseconds, and longer if a look takes long, so that the
@@ -86,10 +87,8 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   readonly #outcomes: O[] = [];
   readonly #ended = new Set<string>();
   readonly #beganAt = Date.now();
-  /** How many of the items that are acted on only wait. */
-  #waiting = 0;
   readonly #restores: number;
-  #window: number;
+  readonly #places: Places;
   #failuresInARow = 0;
   readonly #tries = new Map<string, number>();
   #notBefore = 0;
@@ -108,7 +107,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     this.#in = options;
     this.#changes = changes;
     this.#restores = options.cache.restores;
-    this.#window = Math.min(FIRST_WINDOW, options.concurrency);
+    this.#places = new Places(Math.min(FIRST_WINDOW, options.concurrency));
     this.#idledMs = options.idledMs;
     const { begun, halfDone } = method.known;
     for (const one of begun) this.#onTheirWay.set(one.item.name, one);
@@ -178,8 +177,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (turn.open === 0) return [];
     const pauseMs = this.#notBefore - performance.now();
     if (pauseMs > 0) return [now + pauseMs];
-    const free = Math.max(this.#window - (this.#acting.size - this.#waiting), 0);
-    for (const item of turn.next.slice(0, free)) this.#begin(item, true);
+    for (const item of turn.next.slice(0, this.#places.free)) this.#begin(item, true);
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
   }
@@ -221,7 +219,9 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
 
   #begin(item: Item, isNew: boolean): void {
     const { name } = item;
+    this.#places.take();
     const acting = this.#act(item, isNew).finally(() => {
+      this.#places.leave();
       this.#acting.delete(name);
       this.#changes.poke();
     });
@@ -235,7 +235,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#waitWithoutPlace(this.#in.cache.catchUp(this.#method.minVersions));
       this.#failuresInARow = 0;
-      this.#window = Math.min(this.#window + 1, this.#in.concurrency);
+      this.#places.size = Math.min(this.#places.size + 1, this.#in.concurrency);
       if (outcome instanceof NotAdmitted) return;
       // The time of a VM counts from when it was acted on.
       const since = isNew ? Date.now() : begun.since;
@@ -259,16 +259,16 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     const message = `the API server fails: ${(error as Error).message}`;
     const outcome = tries > MAX_TRIES ? this.#method.givenBack(item, { stop: 'failing', message }) : null;
     if (outcome !== null) return this.#settle(outcome);
-    this.#window = Math.max(Math.floor(this.#window / 2), 1);
+    this.#places.size = Math.max(Math.floor(this.#places.size / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
     const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
   }
 
-  readonly #waitWithoutPlace = async <T>(wait: Promise<T>): Promise<T> => {
-    this.#waiting++;
+  readonly #waitWithoutPlace = <T>(wait: Promise<T>): Promise<T> => {
+    const waited = this.#places.without(wait);
     this.#changes.poke();
-    return wait.finally(() => this.#waiting--);
+    return waited;
   };
 
   #settle(outcome: O): void {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
@@ -87,6 +88,8 @@ class Fleet implements DisruptionMethod<Vm, Outcome> {
   }
 }
 
+const CONCURRENCY = 8;
+
 interface Run {
   result: Promise<WaveResult<Outcome, Begun>>;
   /** Has the wave look again. */
@@ -119,7 +122,7 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
   const how = {
     cache: caches as unknown as ClusterCache,
     stopping: new AbortController().signal,
-    concurrency: 8,
+    concurrency: CONCURRENCY,
     idleMs: 2_000,
     idledMs: 0,
     reportMs: 60_000,
@@ -326,12 +329,20 @@ test('a VM that waits for a known time is not given back before that', async () 
   expect(await result).toMatchObject({ isOver: true });
 });
 
-test('VMs that only wait leave their places to others', async () => {
+test('VMs that only wait leave their places to others, and take one again before they are acted on', async () => {
   const fleet = new Fleet();
   fleet.most = Infinity;
   const claimed = Promise.withResolvers<null>();
-  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
-  for (const _ of names) fleet.instead.push(() => withoutPlace(claimed.promise));
+  const names = Array.from({ length: 30 }, (_, index) => `vm-${index}`);
+  let [acting, mostActing] = [0, 0];
+  for (const _ of names)
+    fleet.instead.push(async () => {
+      await withoutPlace(claimed.promise);
+      mostActing = Math.max(mostActing, ++acting);
+      await setImmediate();
+      acting--;
+      return null;
+    });
   const { result, look } = run(fleet, names);
   await until(() => fleet.taken.length === names.length, look);
   claimed.resolve(null);
@@ -339,6 +350,8 @@ test('VMs that only wait leave their places to others', async () => {
   let isOver = false;
   void result.then((found) => (isOver = found.isOver));
   await until(() => isOver, look);
+  expect(mostActing).toBeLessThanOrEqual(CONCURRENCY);
+  expect(mostActing).toBeGreaterThan(1);
 });
 
 test('a wave whose windows are shorter than its deadline adds up the time that they are open, and ends', async () => {

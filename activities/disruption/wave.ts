@@ -2,13 +2,13 @@ import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { Semaphore } from '../../kubernetes/lib/semaphore.ts';
 import { Changes } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { inPlace } from '../disruption-budget/without-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
 import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
-import { Places } from './places.ts';
 
 /**
  * Changes close together count as one: within this time, in milliseconds, and longer if a look takes long, so that the
@@ -88,7 +88,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   readonly #ended = new Set<string>();
   readonly #beganAt = Date.now();
   readonly #restores: number;
-  readonly #places: Places;
+  readonly #acts: Semaphore;
   #failuresInARow = 0;
   readonly #tries = new Map<string, number>();
   #notBefore = 0;
@@ -107,7 +107,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     this.#in = options;
     this.#changes = changes;
     this.#restores = options.cache.restores;
-    this.#places = new Places(Math.min(FIRST_WINDOW, options.concurrency));
+    this.#acts = new Semaphore(Math.min(FIRST_WINDOW, options.concurrency));
     this.#idledMs = options.idledMs;
     const { begun, halfDone } = method.known;
     for (const one of begun) this.#onTheirWay.set(one.item.name, one);
@@ -177,7 +177,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (turn.open === 0) return [];
     const pauseMs = this.#notBefore - performance.now();
     if (pauseMs > 0) return [now + pauseMs];
-    for (const item of turn.next.slice(0, this.#places.free)) this.#begin(item, true);
+    for (const item of turn.next.slice(0, this.#acts.free)) this.#begin(item, true);
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
   }
@@ -219,9 +219,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
 
   #begin(item: Item, isNew: boolean): void {
     const { name } = item;
-    this.#places.take();
     const acting = this.#act(item, isNew).finally(() => {
-      this.#places.leave();
       this.#acting.delete(name);
       this.#changes.poke();
     });
@@ -231,11 +229,11 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   async #act(item: Item, isNew: boolean): Promise<void> {
     const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await inPlace(this.#waitWithoutPlace, () => this.#method.execute(item, begun));
+      const outcome = await this.#inPlace(() => this.#method.execute(item, begun));
       // The worker that follows it must have seen what was done.
-      if (outcome === null) await this.#waitWithoutPlace(this.#in.cache.catchUp(this.#method.minVersions));
+      if (outcome === null) await this.#in.cache.catchUp(this.#method.minVersions);
       this.#failuresInARow = 0;
-      this.#places.size = Math.min(this.#places.size + 1, this.#in.concurrency);
+      this.#acts.size = Math.min(this.#acts.size + 1, this.#in.concurrency);
       if (outcome instanceof NotAdmitted) return;
       // The time of a VM counts from when it was acted on.
       const since = isNew ? Date.now() : begun.since;
@@ -259,17 +257,35 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     const message = `the API server fails: ${(error as Error).message}`;
     const outcome = tries > MAX_TRIES ? this.#method.givenBack(item, { stop: 'failing', message }) : null;
     if (outcome !== null) return this.#settle(outcome);
-    this.#places.size = Math.max(Math.floor(this.#places.size / 2), 1);
+    this.#acts.size = Math.max(Math.floor(this.#acts.size / 2), 1);
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
     const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
   }
 
-  readonly #waitWithoutPlace = <T>(wait: Promise<T>): Promise<T> => {
-    const waited = this.#places.without(wait);
-    this.#changes.poke();
-    return waited;
+  /** Acts once there is a place. */
+  async #inPlace<T>(act: () => Promise<T>): Promise<T> {
+    await this.#acts.acquire();
+    try {
+      return await inPlace(this.#waitWithoutPlace, act);
+    } finally {
+      this.#leavePlace();
+    }
+  }
+
+  readonly #waitWithoutPlace = async <T>(wait: Promise<T>): Promise<T> => {
+    this.#leavePlace();
+    try {
+      return await wait;
+    } finally {
+      await this.#acts.acquire();
+    }
   };
+
+  #leavePlace(): void {
+    this.#acts.release();
+    this.#changes.poke();
+  }
 
   #settle(outcome: O): void {
     this.#onTheirWay.delete(outcome.vm);

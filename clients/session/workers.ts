@@ -46,7 +46,7 @@ async function shardsOf(session: Session, workers: string): Promise<number> {
   return (await watchedCluster(client, workers))?.shards ?? 1;
 }
 
-/** Returns who polls each of their task queues. Throws if Temporal does not answer. */
+/** Returns the workers that poll each of these task queues. Throws if Temporal does not answer. */
 export async function allPollersOf(session: Session, workers: string): Promise<Map<string, Poller[]>> {
   const portions = portionsOf(await shardsOf(session, workers));
   const polled = async (portion: Portion) =>

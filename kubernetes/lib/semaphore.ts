@@ -14,12 +14,27 @@ interface Waiting {
  * is passed over. A caller that gives up while it waits leaves the queue, and nothing was begun for it.
  */
 export class Semaphore {
-  #free: number;
+  #size: number;
+  #taken = 0;
   readonly #held = new Map<string, number>();
   readonly #queue = new Set<Waiting>();
 
-  constructor(permits: number) {
-    this.#free = permits;
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** How many places there are. If more are taken when it shrinks, none is given before those are back. */
+  get size(): number {
+    return this.#size;
+  }
+
+  set size(size: number) {
+    this.#size = size;
+    this.#serve();
+  }
+
+  get free(): number {
+    return Math.max(this.#size - this.#taken, 0);
   }
 
   /** Takes a free place now, if there is one. */
@@ -27,6 +42,11 @@ export class Semaphore {
     if (!this.#isFree(shares)) return false;
     this.#count(shares, 1);
     return true;
+  }
+
+  /** Takes a place, once there is one. */
+  async acquire(): Promise<void> {
+    if (!this.tryAcquire()) await this.wait(undefined);
   }
 
   /** Waits for a place that another gives back. Throws the signal's reason if it is aborted first. */
@@ -50,21 +70,25 @@ export class Semaphore {
   /** Gives a place back that was taken with these shares. */
   release(shares: readonly Share[] = []): void {
     this.#count(shares, -1);
+    this.#serve();
+  }
+
+  #serve(): void {
     for (const waiting of this.#queue) {
+      if (this.free === 0) return;
       if (!this.#isFree(waiting.shares)) continue;
       this.#queue.delete(waiting);
       this.#count(waiting.shares, 1);
       waiting.begin();
-      return;
     }
   }
 
   #isFree(shares: readonly Share[]): boolean {
-    return this.#free > 0 && shares.every(({ name, most }) => (this.#held.get(name) ?? 0) < most);
+    return this.free > 0 && shares.every(({ name, most }) => (this.#held.get(name) ?? 0) < most);
   }
 
   #count(shares: readonly Share[], more: number): void {
-    this.#free -= more;
+    this.#taken += more;
     for (const { name } of shares) {
       const held = (this.#held.get(name) ?? 0) + more;
       if (held === 0) this.#held.delete(name);

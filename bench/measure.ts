@@ -107,16 +107,43 @@ export async function eventsOfAll({ temporal: { client } }: Bench): Promise<numb
 /** What a worker has asked of the API server, by verb and resource, without watches. `port`: of its metrics. */
 export async function requestsOf(port: number): Promise<Map<string, number>> {
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const counts = new Map<string, number>();
-  for (const [, labels, count] of metrics.matchAll(/^drover_kube_request_seconds_count\{(.*)\} (\d+)$/gm)) {
-    const [verb, resource] = ['verb', 'resource'].map(
-      (name) => new RegExp(`${name}="([^"]*)"`).exec(labels!)?.[1] ?? '',
-    );
-    if (verb === 'watch') continue;
-    const what = `${verb} ${resource}`;
-    counts.set(what, (counts.get(what) ?? 0) + Number(count));
+  return countsIn(metrics, 'drover_kube_request_seconds_count', ['verb', 'resource']);
+}
+
+interface Served {
+  /** Requests of everybody, by verb and resource, without watches. */
+  requests: Map<string, number>;
+  /** KiB that were read, by verb and resource, and of events to all watches, by resource. */
+  read: Map<string, number>;
+  events: Map<string, number>;
+}
+
+/** What the API server itself has counted since its start. */
+export async function servedBy({ kube }: Bench): Promise<Served> {
+  const metrics = await kube.text({ method: 'GET', path: '/metrics' });
+  const what = ['verb', 'resource', 'subresource'];
+  return {
+    requests: countsIn(metrics, 'apiserver_request_total', what),
+    read: kib(countsIn(metrics, 'apiserver_response_sizes_sum', what)),
+    events: kib(countsIn(metrics, 'apiserver_watch_events_sizes_sum', ['resource'])),
+  };
+}
+
+const kib = (bytes: Map<string, number>): Map<string, number> =>
+  new Map([...bytes].map(([what, count]) => [what, count / 1024]));
+
+/** Sums of a metric's series by these of their labels, without watches. */
+function countsIn(metrics: string, metric: string, labels: readonly string[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const [, series, count] of metrics.matchAll(new RegExp(`^${metric}\\{(.*)\\} (\\S+)$`, 'gm'))) {
+    const values = labels.map((name) => new RegExp(`\\b${name}="([^"]*)"`).exec(series!)?.[1] ?? '');
+    const what = values
+      .filter((value) => value !== '')
+      .join(' ')
+      .toLowerCase();
+    if (!what.startsWith('watch')) sums.set(what, (sums.get(what) ?? 0) + Number(count));
   }
-  return counts;
+  return sums;
 }
 
 /** Requests for each of these VMs between two counts, most first. */
@@ -125,4 +152,10 @@ export function formatRequests(before: Map<string, number>, after: Map<string, n
   const all = each.reduce((sum, { count }) => sum + count, 0);
   const told = each.filter(({ count }) => count >= 0.005).sort((a, b) => b.count - a.count);
   return `${all.toFixed(2)}: ${told.map(({ what, count }) => `${what} ${count.toFixed(2)}`).join(', ')}`;
+}
+
+/** What the API server has served to everybody for each of these VMs between two moments. */
+export function formatServed(before: Served, after: Served, vms: number): string {
+  const told = (what: keyof Served): string => formatRequests(before[what], after[what], vms);
+  return `all requests for each VM: ${told('requests')}; KiB read ${told('read')}; KiB of events ${told('events')}`;
 }

@@ -1,13 +1,13 @@
 import { REVISION_LABEL } from '../api/labels-and-annotations.ts';
 import { countOf } from '../api/lib/int-or-percent.ts';
-import type { KubeObject, Stored } from '../api/objects.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
-import { ListWatch } from '../kubernetes/list-watch.ts';
 import { freePort } from '../test/integration/free-port.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
-import { CpuUse, eventsOfAll, formatRequests, median, requestsOf } from './measure.ts';
-import { onStack, type Bench } from './stack.ts';
+import { Eye } from './eye.ts';
+import { CpuUse, eventsOfAll, formatRequests, formatServed, median, requestsOf, servedBy } from './measure.ts';
+import { formatProfile, profileOf } from './profile.ts';
+import { onStack, workerMain, type Bench } from './stack.ts';
 
 /**
  * Measures how long drover takes to roll a change through running VMs, 25 % at a time: `node bench/rollout.ts [ROUNDS]
@@ -16,7 +16,8 @@ import { onStack, type Bench } from './stack.ts';
  * The API server and the simulator work for a while on each restart, whatever requested it: on a small machine they are
  * what is measured. So this also reports how long as many restarts take without drover, and how much CPU each process
  * takes for a VM: for a restart alone, for one that takes up a changed template, which makes KubeVirt write four times
- * more, and for a rollout.
+ * more, and for a rollout; what the API server has served to everybody meanwhile, by its own metrics; and in which
+ * folders the worker computes, by a profile of one more round.
  */
 const VMS = Number(process.argv[3] ?? 200);
 const MAX_UNAVAILABLE = '25%';
@@ -28,6 +29,8 @@ const BATCHES = Math.ceil(VMS / AT_ONCE);
 const LONE_RESTARTS = 5;
 /** Where the worker serves its metrics. */
 const PORT = await freePort();
+/** Where it can be profiled. */
+const INSPECTOR = await freePort();
 
 /** Each round has another grace period: a change that requires a restart. */
 const templateOf = (round: number): object => ({
@@ -39,90 +42,6 @@ const templateOf = (round: number): object => ({
     },
   },
 });
-
-interface Seen {
-  ready: boolean;
-  revision: string | undefined;
-}
-interface Vmi extends Seen {
-  uid: string;
-}
-interface Vm extends Seen {
-  /** Whether KubeVirt has seen the newest spec. */
-  isObserved: boolean;
-}
-
-/** What the API server reports of all VMs and VMIs, over its own connections. */
-class Eye {
-  readonly vms: ListWatch<KubeObject, Vm>;
-  readonly vmis: ListWatch<KubeObject, Vmi>;
-  #check: (() => void) | undefined;
-  #onVm: ((name: string, before: Vm | undefined, after: Vm | undefined) => void) | undefined;
-
-  constructor({ kube }: Bench) {
-    this.vms = new ListWatch<KubeObject, Vm>({
-      client: kube,
-      resource: VirtualMachines,
-      view: vmOf,
-      onChange: (key, before, after) => {
-        this.#onVm?.(key, before, after);
-        this.#check?.();
-      },
-    });
-    this.vmis = new ListWatch<KubeObject, Vmi>({
-      client: kube,
-      resource: VirtualMachineInstances,
-      view: vmiOf,
-      onChange: () => this.#check?.(),
-    });
-  }
-
-  async start(): Promise<void> {
-    await Promise.all([this.vms.start().ready(), this.vmis.start().ready()]);
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.vms.stop(), this.vmis.stop()]);
-  }
-
-  /** Resolves with the time as soon as `holds` does. */
-  until(holds: () => boolean): Promise<number> {
-    return new Promise((resolve) => {
-      this.#check = () => {
-        if (!holds()) return;
-        this.#check = undefined;
-        resolve(performance.now());
-      };
-      this.#check();
-    });
-  }
-
-  /** Resolves with the time of the first VM change for which `isIt` is true. */
-  firstVm(isIt: (name: string, before: Vm | undefined, after: Vm | undefined) => boolean): Promise<number> {
-    return new Promise((resolve) => {
-      this.#onVm = (key, before, after) => {
-        if (!isIt(key.slice(key.indexOf('/') + 1), before, after)) return;
-        this.#onVm = undefined;
-        resolve(performance.now());
-      };
-    });
-  }
-
-  isUp = (name: string): boolean =>
-    this.vms.get(`${NAMESPACE}/${name}`)?.ready === true && this.vmis.get(`${NAMESPACE}/${name}`)?.ready === true;
-}
-
-function vmOf({ metadata, ...vm }: Stored): Vm {
-  const { ready = false, desiredGeneration } = (vm['status'] ?? {}) as { ready?: boolean; desiredGeneration?: number };
-  return { ready, revision: metadata.labels?.[REVISION_LABEL], isObserved: desiredGeneration === metadata.generation };
-}
-
-function vmiOf({ metadata, ...vmi }: Stored): Vmi {
-  const conditions = (vmi['status'] as { conditions?: { type: string; status: string }[] } | undefined)?.conditions;
-  const ready =
-    metadata.deletionTimestamp === undefined && conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
-  return { uid: metadata.uid, ready, revision: metadata.labels?.[REVISION_LABEL] };
-}
 
 /** Restarts these VMs all at once by deleting their VMIs, without drover. Returns milliseconds until all are back. */
 async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<number> {
@@ -174,8 +93,9 @@ interface Round {
   restarts: number;
   /** Of CPU for each VM, by process. */
   cpu: string;
-  /** The worker's requests to the API server for each VM. */
+  /** The worker's requests to the API server for each VM, and what the API server has served to everybody. */
   requests: string;
+  served: string;
   /** Events in the histories of all workflows, for each VM. */
   events: number;
 }
@@ -189,6 +109,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   const eventsBefore = await eventsOfAll(bench);
   const use = new CpuUse(bench);
   const askedBefore = await requestsOf(PORT);
+  const servedBefore = await servedBy(bench);
   const start = performance.now();
   await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
     spec: { template: templateOf(round) },
@@ -200,6 +121,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   const told = performance.now();
   const cpu = use.format(VMS);
   const requests = formatRequests(askedBefore, await requestsOf(PORT), VMS);
+  const served = formatServed(servedBefore, await servedBy(bench), VMS);
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
@@ -213,6 +135,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
     restarts,
     cpu,
     requests,
+    served,
     events: ((await eventsOfAll(bench)) - eventsBefore) / VMS,
   };
 }
@@ -239,7 +162,7 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 await onStack(
   async (bench) => {
     const { kube } = bench;
-    const eye = new Eye(bench);
+    const eye = new Eye(bench, NAMESPACE);
     await eye.start();
     const names = Array.from({ length: VMS }, (_, index) => `web-${index + 1}`);
     const lone = Array.from({ length: AT_ONCE }, (_, index) => `lone-${index + 1}`);
@@ -257,21 +180,25 @@ await onStack(
     for (let count = 0; count < LONE_RESTARTS; count++) ones.push(await restart(bench, eye, [lone[0]!]));
     const one = median(ones);
     const use = new CpuUse(bench);
+    const servedBefore = await servedBy(bench);
     const together = median([
       await restart(bench, eye, lone),
       await restart(bench, eye, lone),
       await restart(bench, eye, lone),
     ]);
     const alone = use.format(3 * AT_ONCE);
+    const servedAlone = formatServed(servedBefore, await servedBy(bench), 3 * AT_ONCE);
     // A rollout is watched in the same way.
     const watch = await ReadinessWatch.start(kube, NAMESPACE);
     const updates = new CpuUse(bench);
+    const servedMore = await servedBy(bench);
     const byHand = median([
       await update(bench, eye, lone, 1),
       await update(bench, eye, lone, 2),
       await update(bench, eye, lone, 3),
     ]);
     const updated = updates.format(3 * AT_ONCE);
+    const servedUpdated = formatServed(servedMore, await servedBy(bench), 3 * AT_ONCE);
     await watch.stop();
     const lags: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) lags.push(await lag(bench, eye, lone[0]!));
@@ -282,7 +209,9 @@ await onStack(
       `one VM's own restart: ${one.toFixed(0)} alone, ${together.toFixed(0)} with ${AT_ONCE} at once; ideal ${(BATCHES * one).toFixed(0)}`,
     );
     console.log(`CPU for each of those ${AT_ONCE}: ${alone}`);
+    console.log(`  ${servedAlone}`);
     console.log(`${AT_ONCE} at once with another template, by hand: ${byHand.toFixed(0)}; CPU for each: ${updated}`);
+    console.log(`  ${servedUpdated}`);
 
     const rounds: Round[] = [];
     for (let round = 1; round <= ROUNDS; round++) {
@@ -298,8 +227,11 @@ await onStack(
       );
       console.log(`  CPU for each VM: ${done.cpu}`);
       console.log(`  requests of the worker for each VM: ${done.requests}`);
+      console.log(`  ${done.served}`);
       await wait(1_000);
     }
+    const profile = await profileOf(INSPECTOR, async () => void (await rollOut(bench, eye, names, ROUNDS + 1)));
+    console.log(`ms of the worker's main thread for each VM of one more round: ${formatProfile(profile, VMS)}`);
     const wall = median(rounds.map((round) => round.wall));
     const first = median(rounds.map((round) => round.first));
     console.log(
@@ -308,5 +240,9 @@ await onStack(
     console.log(`median: first write after ${first.toFixed(0)} ms (aim: 100 or less)`);
     await eye.stop();
   },
-  { simulator: true, workerEnv: { DROVER_HEALTH_PORT: String(PORT) } },
+  {
+    simulator: true,
+    workerEnv: { DROVER_HEALTH_PORT: String(PORT) },
+    workerCommand: [`--inspect=127.0.0.1:${INSPECTOR}`, workerMain],
+  },
 );

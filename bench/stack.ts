@@ -12,7 +12,7 @@ import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { spawnReaped } from '../test/reaped.ts';
 
-const workerMain = join(import.meta.dirname, '../workers/main.ts');
+export const workerMain = join(import.meta.dirname, '../workers/main.ts');
 
 export interface Bench {
   stack: Stack;

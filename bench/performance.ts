@@ -7,7 +7,7 @@ import { catalog } from '../dev/tools/catalog.ts';
 
 /**
  * Makes all measurements in one run, or only those that begin so, and writes what they print to `docs/performance.md`:
- * `node bench/performance.ts ["rollout.ts 3" scale.ts ...]`. All take about 40 minutes, and say something only on a
+ * `node bench/performance.ts ["rollout.ts 3" scale.ts ...]`. All take about 90 minutes, and say something only on a
  * machine that does nothing else.
  */
 
@@ -34,6 +34,11 @@ const MEASUREMENTS: Measurement[] = [
     title: 'A rollout of 2,000 VMs',
     what: 'The same with 2,000 VMs that take 10 seconds to boot.',
     command: ['rollout.ts', '1', '2000', '10s'],
+  },
+  {
+    title: 'Disruption budgets',
+    what: 'A rollout of 1,000 VMs, 25 % at a time, and a restart of 600 others, without budgets and with three that select all VMs and always have room.',
+    command: ['budgets.ts', '3', '1000', '600', '2'],
   },
   {
     title: 'Creation and deletion of a pool',
@@ -74,6 +79,11 @@ const MEASUREMENTS: Measurement[] = [
     title: 'Memory with small pools',
     what: 'The same VMs in 500 pools of 20.',
     command: ['memory.ts', '10000', '500'],
+  },
+  {
+    title: 'Memory of 30,000 VMs',
+    what: 'The same with 30,000 VMs in 20 pools.',
+    command: ['memory.ts', '30000', '20', '1'],
   },
 ];
 

@@ -5,19 +5,23 @@ import { memberFromTemplate, vmFromTemplate, type NewMember } from '../decisions
 import type { StoredSet } from '../decisions/views/owner.ts';
 import type { StoredPool } from '../decisions/views/pool.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
-import { CONNECTIONS, CpuUse, each, median } from './measure.ts';
-import { onStack, type Bench } from './stack.ts';
+import { freePort } from '../test/integration/free-port.ts';
+import { CONNECTIONS, CpuUse, each, formatServed, median, servedBy } from './measure.ts';
+import { formatProfile, profileOf } from './profile.ts';
+import { onStack, workerMain, type Bench } from './stack.ts';
 
 /**
  * Measures how long drover takes to create and delete 1,000 members of a pool or replica set, compared with the same
  * plain requests over 64 connections in the same run: `node bench/scale.ts [pool|vmrs|dvmirs] [ROUNDS]`. Both end when
  * the API server has all members, or none. VMs are halted, and nothing starts VMIs. A ratio of 1 would mean that drover
- * costs nothing.
+ * costs nothing. A last round says in which folders the worker computes.
  */
 const MEMBERS = 1_000;
 const NAMESPACE = 'default';
 const NAME = 'web';
 const [, , KIND = 'pool', ROUNDS = '5'] = process.argv;
+/** Where the worker can be profiled. */
+const INSPECTOR = await freePort();
 
 interface Scaled {
   kind: VmOwnerKind;
@@ -71,29 +75,38 @@ function asDroverMakesIt(name: string): NewMember {
 
 interface Timed {
   ms: number;
+  /** Milliseconds until the first member was made or deleted. */
+  first: number;
   /** Of CPU for each member, by process. */
   cpu: string;
+  /** What the API server has served to everybody. */
+  served: string;
 }
 
 /** Measures from the beginning of the act until the API server has exactly that many members. */
 async function timed(bench: Bench, count: number, act: () => Promise<unknown>): Promise<Timed> {
   const stop = new AbortController();
+  let firstAt: number | undefined;
   const watch = new ListWatch({
     client: bench.kube,
     resource: members,
     view: () => true,
     onChange: () => {
+      firstAt ??= performance.now();
       if (watch.size === count) stop.abort();
     },
   });
   await watch.start().ready();
+  firstAt = undefined;
+  const before = await servedBy(bench);
   const use = new CpuUse(bench);
   const start = performance.now();
   await act();
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
-  const found = { ms: performance.now() - start, cpu: use.format(MEMBERS) };
+  const found = { ms: performance.now() - start, first: firstAt! - start, cpu: use.format(MEMBERS) };
+  const served = formatServed(before, await servedBy(bench), MEMBERS);
   await watch.stop();
-  return found;
+  return { ...found, served };
 }
 
 async function bare(bench: Bench): Promise<{ create: Timed; remove: Timed }> {
@@ -134,16 +147,31 @@ await onStack(
       await settled(bench, MEMBERS);
       const back = await scale(bench, 0);
       const words = { 'bare create': create, 'scale-out': out, 'bare delete': remove, 'scale-in': back };
-      const times = Object.entries(words).map(([what, { ms }]) => `${what} ${ms.toFixed(0)}`);
+      const times = Object.entries(words).map(
+        ([what, { ms, first }]) => `${what} ${ms.toFixed(0)} (first ${first.toFixed(0)})`,
+      );
       const [outRatio, inRatio] = [create.ms / out.ms, remove.ms / back.ms];
       ratios.out.push(outRatio);
       ratios.in.push(inRatio);
       console.log(`round ${round}: ${times.join(', ')}; ratios ${outRatio.toFixed(2)} out, ${inRatio.toFixed(2)} in`);
       for (const [what, { cpu }] of Object.entries(words)) console.log(`  CPU for each, ${what}: ${cpu}`);
+      if (round > 1) continue;
+      for (const [what, { served }] of Object.entries(words)) console.log(`  ${what}: ${served}`);
+    }
+    await settled(bench, 0);
+    for (const replicas of [MEMBERS, 0]) {
+      const profile = await profileOf(INSPECTOR, async () => {
+        await scale(bench, replicas);
+        await settled(bench, replicas);
+      });
+      console.log(`ms of the worker's main thread for each, to ${replicas}: ${formatProfile(profile, MEMBERS)}`);
     }
     console.log(
       `median ratio: ${median(ratios.out).toFixed(2)} out, ${median(ratios.in).toFixed(2)} in (aim: 0.85 or more)`,
     );
   },
-  { simulator: propagationPolicy === 'Foreground' },
+  {
+    simulator: propagationPolicy === 'Foreground',
+    workerCommand: [`--inspect=127.0.0.1:${INSPECTOR}`, workerMain],
+  },
 );

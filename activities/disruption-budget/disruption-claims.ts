@@ -92,10 +92,14 @@ export class DisruptionClaims {
   }
 
   /** Claims a place in each budget of the VM, as the caller has seen it last. */
-  async claim(request: DisruptionRequest): Promise<Answer> {
+  claim(request: DisruptionRequest): Promise<Answer> {
     // A VM that serves nobody does not wait: it may serve by then.
-    if (!isFree(request.vm, request.vmi) && this.#askedBy(request.vm, request).length > 0)
-      await withoutPlace(this.#together());
+    if (isFree(request.vm, request.vmi) || this.#askedBy(request.vm, request).length === 0) return this.#claim(request);
+    // All that have waited together are claimed in one write, however few may act at once.
+    return withoutPlace(this.#together().then(() => this.#claim(request)));
+  }
+
+  async #claim(request: DisruptionRequest): Promise<Answer> {
     // Its caches may be long out of date, and lack budgets.
     if (this.#cache.lost.aborted) throw serverLost();
     const refusal = this.look().whyNot(request);

@@ -45,7 +45,7 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
   return {
     /**
      * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
-     * all of them as terminating or deleted.
+     * all of them as terminating or deleted, and as no longer held for their disks.
      */
     deleteVms: async (
       key: OwnerKey,
@@ -75,7 +75,7 @@ export function createScaleInActivities({ client, cache, claims, concurrency }: 
       await leaving.each(vms, remove, { most: concurrency, atFirst: concurrency });
       await Promise.all([
         leaving.recordEvents('Delete'),
-        waitForTermination(cache, key.namespace, members.cache, leaving.gone),
+        waitForTermination(cache, key.namespace, members.cache, leaving.gone, keepDisks),
       ]);
       leaving.saw(cache.versionsOf(members.cache));
       return leaving.done();

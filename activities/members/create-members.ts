@@ -28,8 +28,10 @@ interface CreationTarget<Item> {
   concurrency: number;
   /** Whether the last creations went well: otherwise only one call hits a full quota. */
   skipSlowStart: boolean;
-  /** Asked right before each creation, of the owner as it is then; `made`: names that are made, or being made. */
-  creationBlockedBy: (item: Item, now: StoredVmOwner | undefined, made: ReadonlySet<string>) => string | null;
+  /** The members that hold places, as the cache has them. Asked again whenever the owner was read. */
+  holders: (owner: StoredVmOwner | undefined) => readonly { name: string }[];
+  /** Asked right before each creation, of the owner as it is then. `others`: how many other members hold places. */
+  creationBlockedBy: (item: Item, now: StoredVmOwner | undefined, others: number) => string | null;
   /** Called once the VM is known to be wanted; may throw. */
   vmOf: (item: Item) => NewMember | Promise<NewMember>;
   /** Called for each VM of the owner that was made now, or existed already (`isNew` is false). */
@@ -57,6 +59,7 @@ class Creation<Item extends { name: string }> extends Tally {
   readonly #target: CreationTarget<Item>;
   /** Names of VMs that are being created, or were. */
   readonly #made = new Set<string>();
+  #known: { owner: StoredVmOwner | undefined; names: ReadonlySet<string> } | undefined;
 
   constructor(target: CreationTarget<Item>) {
     super(target.client, target.key);
@@ -69,7 +72,7 @@ class Creation<Item extends { name: string }> extends Tally {
     const { name } = item;
     const owner = await this.ownerNow();
     // No pause between the two: VMs that are created at once count each other.
-    if (creationBlockedBy(item, owner, this.#made) !== null) {
+    if (creationBlockedBy(item, owner, this.#othersOf(name, owner)) !== null) {
       this.notWanted.push(name);
       return 'skipped';
     }
@@ -90,6 +93,15 @@ class Creation<Item extends { name: string }> extends Tally {
       this.nameConflicts.push(name);
       return 'skipped';
     }
+  }
+
+  /** How many members hold places, without this one. */
+  #othersOf(name: string, owner: StoredVmOwner | undefined): number {
+    if (this.#known === undefined || this.#known.owner !== owner)
+      this.#known = { owner, names: new Set(this.#target.holders(owner).map((one) => one.name)) };
+    const { names } = this.#known;
+    const made = [...this.#made].filter((one) => one !== name && !names.has(one));
+    return names.size - (names.has(name) ? 1 : 0) + made.length;
   }
 
   async #write(item: Item): Promise<void> {

@@ -48,7 +48,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       options: CreateOptions,
     ): Promise<Done> => {
       const { generation, skipSlowStart = false, halted = [], role = null } = options;
-      await cache.catchUp({ pools: minVersions.pools }, key);
+      await cache.catchUp({ pools: minVersions.pools, vms: minVersions.vms }, key);
       const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       const target = await creationTargetOf(key, revision);
       if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
@@ -74,12 +74,14 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         items,
         concurrency,
         skipSlowStart,
-        creationBlockedBy: ({ name }, owner, made) => {
-          const now = owner as StoredPool | undefined;
-          const members = generation === undefined ? cache.vms.ownedBy('VirtualMachinePool', key) : [];
-          const vms = members.map(withRolesOf(now)).filter((vm) => vm.role === role);
-          return unannounced(now, name, role) ?? creationBlockedBy({ generation, owner, vms, role, name, made });
-        },
+        holders: (owner) =>
+          cache.vms
+            .ownedBy('VirtualMachinePool', key)
+            .map(withRolesOf(owner as StoredPool | undefined))
+            .filter((vm) => vm.role === role),
+        creationBlockedBy: ({ name }, owner, others) =>
+          unannounced(owner as StoredPool | undefined, name, role) ??
+          creationBlockedBy({ generation, owner, others, role }),
         vmOf: async ({ number }) => {
           const vm = vmFromTemplate(pool, template, number, role);
           const missing = await references.missing(key.namespace, requiredReferences(vm.spec));

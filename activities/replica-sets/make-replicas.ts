@@ -31,9 +31,8 @@ export function createMakeActivities({ client, cache, concurrency }: ActivityOpt
         items: names.map((name) => ({ name })),
         concurrency,
         skipSlowStart,
-        creationBlockedBy: ({ name }, owner, made) =>
-          creationBlockedBy({ generation, owner, vms: [], name, made }) ??
-          creationBlockedBy({ generation: undefined, owner, vms: nameHolders(cache, key, owner), name, made }),
+        holders: (owner) => nameHolders(cache, key, owner),
+        creationBlockedBy: (_, owner, others) => creationBlockedBy({ generation, owner, others }),
         vmOf: ({ name }) => memberFromTemplate(key.kind, set, name),
       });
     },

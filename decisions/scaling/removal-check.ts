@@ -1,9 +1,11 @@
 import { ORPHAN_FINALIZER } from '../../api/labels-and-annotations.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
 import { standbyRules } from '../../api/rules/pool-defaults.ts';
+import { maxSurgeOf } from '../disruption-budget/unavailability.ts';
 import type { RemovalCause, Member } from '../owners/steps.ts';
 import { namedAmong, namedRemovals } from '../views/annotations/named-vms.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { MemberRole } from '../views/vm.ts';
 
 /** Why VMs leave that were named. */
@@ -54,37 +56,33 @@ export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInp
   return active.length < wanted ? `its owner would have ${active.length} VMs of ${wanted}` : null;
 }
 
-const wantedOf = ({ spec }: StoredVmOwner, role: MemberRole | null): number =>
-  role === null ? spec.replicas : standbyRules(spec as PoolSpec).replicas;
+function wantedOf(owner: StoredVmOwner, role: MemberRole | null): number {
+  if (role === 'Surge') return maxSurgeOf(owner as StoredPool);
+  return role === null ? owner.spec.replicas : standbyRules(owner.spec as PoolSpec).replicas;
+}
 
 interface CreationCheckInput {
   /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
   generation: number | undefined;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known members of it that hold places. */
-  vms: readonly { name: string }[];
-  /** What the VM is to be, and all of `vms` are; null for replicas. */
+  /** How many other members of it hold places, as far as is known: those that are being created included. */
+  others: number;
+  /** What the VM is to be, and all of `others` are; null for replicas. */
   role?: MemberRole | null;
-  /** Name of the VM to create; `made`: names that this step has created or is creating. */
-  name: string;
-  made: ReadonlySet<string>;
 }
 
-/** Returns why a VM may no longer be created; null if it may. */
-export function creationBlockedBy({
-  generation,
-  owner,
-  vms,
-  role = null,
-  name,
-  made,
-}: CreationCheckInput): string | null {
+/** Returns why nothing may be done that was planned for this spec; null if it may. */
+export function planOutdated(owner: StoredVmOwner | undefined, generation: number | undefined): string | null {
   if (owner === undefined || owner.metadata.deletionTimestamp !== undefined) return 'its owner is gone';
-  if (generation !== undefined)
-    return (owner.metadata.generation ?? 0) === generation ? null : 'its owner has changed since';
-  const others = new Set([...vms.map((vm) => vm.name), ...made]);
-  others.delete(name);
+  const isChanged = generation !== undefined && (owner.metadata.generation ?? 0) !== generation;
+  return isChanged ? 'its owner has changed since' : null;
+}
+
+/** Returns why a VM may no longer be created; null if it may. Users may have put others into its place meanwhile. */
+export function creationBlockedBy({ generation, owner, others, role = null }: CreationCheckInput): string | null {
+  const outdated = planOutdated(owner, generation);
+  if (owner === undefined || outdated !== null) return outdated;
   const wanted = wantedOf(owner, role);
-  return others.size < wanted ? null : `its owner has ${others.size} VMs of ${wanted} without it`;
+  return others < wanted ? null : `its owner has ${others} VMs of ${wanted} without it`;
 }

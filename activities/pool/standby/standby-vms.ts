@@ -6,7 +6,7 @@ import { standbyRules } from '../../../api/rules/pool-defaults.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/from-object/vm.ts';
 import { roleIn, withRolesOf } from '../../../decisions/membership/roles.ts';
 import type { SettleAct, Target } from '../../../decisions/owners/steps.ts';
-import { creationBlockedBy } from '../../../decisions/scaling/removal-check.ts';
+import { creationBlockedBy, planOutdated } from '../../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { powerOf } from '../../../decisions/views/power.ts';
@@ -85,16 +85,15 @@ export class StandbyVms extends Tally {
   /** The VM is wanted only while replicas are missing: as this worker knows, and without VMs that are promoted here. */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
     const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.key);
-    const vms = members.map(withRolesOf(pool)).filter(isRegular);
-    const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
-    const message = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
+    const replicas = members.map(withRolesOf(pool)).filter((vm) => isRegular(vm) && vm.name !== name);
+    const others = new Set([...replicas.map((vm) => vm.name), ...this.#promoting, ...this.acted]).size;
+    const message = creationBlockedBy({ generation: this.#generation, owner: pool, others });
     // No pause between the two: VMs that are promoted at once count each other.
     if (message === null) this.#promoting.add(name);
     return message;
   };
 
-  readonly #whyNotSettle = (pool: StoredPool | undefined, name: string): string | null =>
-    creationBlockedBy({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
+  readonly #whyNotSettle = (pool: StoredPool | undefined): string | null => planOutdated(pool, this.#generation);
 
   async #onEach(
     { name, uid }: Target,

@@ -28,6 +28,7 @@ test("a VM that already exists counts as made if it is the owner's; a name of an
       items: ['web-1', 'web-2', 'web-3'].map((name) => ({ name })),
       concurrency: 1,
       skipSlowStart: true,
+      holders: () => [],
       creationBlockedBy: () => null,
       vmOf: ({ name }) => haltedVm(key, name),
     }),

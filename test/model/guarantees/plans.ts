@@ -113,6 +113,8 @@ export class PlanGuarantees extends Check {
     if ((pool.status?.disruptedVMs ?? []).length > 0) return;
     // A plan that is due again at once may have more to tell.
     if (plan.status === null || plan.requeueAt === now || plan.steps.some(({ kind }) => kind === 'update')) return;
+    // The turn after a batch that is given up follows at once, and may begin another.
+    if (plan.rollout.lost.length > 0) return;
     const { status, healing } = plan;
     const again = containedPlan({
       ...input,

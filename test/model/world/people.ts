@@ -42,6 +42,7 @@ interface Surroundings {
   temporal: Temporal;
   say: (words: string) => void;
   pool: (name: string) => Pool | undefined;
+  owner: (kind: VmOwnerKind, name: string) => Stored | undefined;
   vm: (name: string) => Stored | undefined;
 }
 
@@ -83,9 +84,12 @@ export class People {
     const { resource, noun } = OWNER_KINDS[kind];
     this.#world.say(`-- ${noun} ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
     // Replaces each field as a whole: a merge would keep parts of its old value.
-    const patch = Object.entries(spec).map(([field, value]) =>
-      value === undefined ? { op: 'remove', path: `/spec/${field}` } : { op: 'add', path: `/spec/${field}`, value },
-    );
+    const before = Object.keys(this.#world.owner(kind, name)?.['spec'] ?? {});
+    const patch = Object.entries(spec)
+      .filter(([field, value]) => value !== undefined || before.includes(field))
+      .map(([field, value]) =>
+        value === undefined ? { op: 'remove', path: `/spec/${field}` } : { op: 'add', path: `/spec/${field}`, value },
+      );
     await this.client.patch(resource, { namespace: NAMESPACE, name }, 'json', patch);
   }
 

@@ -35,6 +35,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import type { OperationRef } from '../../../decisions/operations/ref.ts';
+import type { Batch } from '../../../decisions/owners/batch.ts';
 import type { GivenInput } from '../../../decisions/pool/on-record.ts';
 import type { PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { Look, Looked } from '../../../decisions/rollout/checks/check.ts';
@@ -121,7 +122,7 @@ export function createWorker(options: WorkerOptions): Worker {
     stopping: stopping.signal,
   };
   const told = new BatchCache();
-  const asked = new WeakMap<Context, PlanRequest>();
+  const asked = new WeakMap<Context, PlanRequest & { batches: Batch[] }>();
   const pools = createPoolActivities({
     ...common,
     ownerIdOf: ownerId,
@@ -130,13 +131,11 @@ export function createWorker(options: WorkerOptions): Worker {
       if (isFailed) onPlanFailed(name);
       const pool = cache.pools.get(`${namespace}/${name}`)!;
       const request = asked.get(Context.current())!;
-      const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches) ?? [];
       const key = { namespace, name, uid: pool.metadata.uid };
       const { generation = 0 } = pool.metadata;
       onPlan({ gone: false, key, generation, ...plan }, () => ({
         ...snapshotOf(cache, pool),
         ...request,
-        batches,
         burst,
       }));
     },
@@ -145,7 +144,9 @@ export function createWorker(options: WorkerOptions): Worker {
   const activities = withFailures({
     ...pools,
     plan: async (request: PlanRequest) => {
-      asked.set(Context.current(), request);
+      // Told as the activity is: also of batches whose plan then fails.
+      const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches) ?? [];
+      asked.set(Context.current(), { ...request, batches });
       const planned = await pools.plan(request);
       if ('incomplete' in planned) return planned;
       if (planned.gone) onPlan(planned, () => undefined);

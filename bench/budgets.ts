@@ -9,8 +9,8 @@ import {
 import { operationOf } from '../clients/operations/make.ts';
 import type { StoredOperation } from '../decisions/views/stored-operation.ts';
 import { freePort } from '../test/integration/free-port.ts';
-import { CpuUse, each, formatRequests, median, requestsOf } from './measure.ts';
-import { onStack, type Bench } from './stack.ts';
+import { CpuUse, each, formatRequests, median, requestsOf } from './lib/measure.ts';
+import { onStack, type Bench } from './lib/stack.ts';
 
 /**
  * Measures what disruption budgets cost: `node bench/budgets.ts [BUDGETS] [VMS] [LONE] [ROUNDS] [BOOT]`.

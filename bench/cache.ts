@@ -11,8 +11,8 @@ import { isInPortion } from '../decisions/shards/portion.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { createMetrics } from '../workers/metrics/metrics.ts';
-import { startCacheServer } from './cache-server.ts';
-import { median } from './measure.ts';
+import { startCacheServer } from './lib/cache-server.ts';
+import { median } from './lib/measure.ts';
 
 /**
  * Measures what a worker keeps of a large fleet, or of its first shard: `node bench/cache.ts [VMS] [POOLS] [BUDGETS]
@@ -104,8 +104,11 @@ async function measure(server: string, folder: string): Promise<void> {
   const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst: 250 };
   const ofPool = { ...idle, batches: [], batchesNotBefore: 0, now: Date.now() };
   const times: number[] = [];
-  for (const pool of [...cache.pools.values()].slice(0, PLANS))
+  const planned = [...cache.pools.values()];
+  for (let count = 0; count < PLANS; count++) {
+    const pool = planned[count % planned.length]!;
     times.push((await timed(() => containedPlan({ ...snapshotOf(cache, pool), ...ofPool }))).cpu);
+  }
   console.log(`a plan of a pool of ${VMS / POOLS} VMs: ${median(times).toFixed(1)} ms of CPU`);
 
   const { registry, pools } = createMetrics('bench');

@@ -1,7 +1,7 @@
 import { VirtualMachinePools } from '../api/resources.ts';
 import { poolIdOf } from '../workflows/lib/messages.ts';
-import { cpuOf } from './measure.ts';
-import { onStack } from './stack.ts';
+import { cpuOf } from './lib/measure.ts';
+import { onStack } from './lib/stack.ts';
 
 /** Measures the cost of 100 pools in their desired state over a minute: the worker's CPU, and new history events. */
 const POOLS = 100;

@@ -8,9 +8,9 @@ import type { KubeObject, Stored } from '../api/objects.ts';
 import type { PoolStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { imageEnvironment, lastOf } from '../test/deploy/dockerfile.ts';
-import { cpuOf, each, memoryOf } from './measure.ts';
-import { runningVmi, runningVmStatus, template } from './running-vm.ts';
-import { onStack, type Bench } from './stack.ts';
+import { cpuOf, each, memoryOf } from './lib/measure.ts';
+import { runningVmi, runningVmStatus, template } from './lib/running-vm.ts';
+import { onStack, type Bench } from './lib/stack.ts';
 
 /**
  * Measures how much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The

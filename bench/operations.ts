@@ -20,8 +20,8 @@ import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/objects/vm-owner.ts';
 import { freePort } from '../test/integration/free-port.ts';
 import { operationIdOf } from '../workflows/lib/messages.ts';
-import { CONNECTIONS, cpuOf, each, formatRequests, median, memoryOf, requestsOf } from './measure.ts';
-import { onStack, type Bench } from './stack.ts';
+import { CONNECTIONS, cpuOf, each, formatRequests, median, memoryOf, requestsOf } from './lib/measure.ts';
+import { onStack, type Bench } from './lib/stack.ts';
 
 /**
  * Measures an operation over many VMs: `node bench/operations.ts ACTION [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`, with

@@ -3,7 +3,7 @@ import type { OwnerCard, VmCell, VmState } from '../clients/dashboard/contract/f
 import { startChromium } from '../test/clients/dashboard/page/fixture/chromium.ts';
 import { aCard, asMessages, cellsOf } from '../test/clients/dashboard/page/fixture/fleets.ts';
 import { Script, servePage } from '../test/clients/dashboard/page/fixture/page-server.ts';
-import { mainThread, sentenceOf } from './main-thread.ts';
+import { mainThread, sentenceOf } from './lib/main-thread.ts';
 
 /**
  * Measures the dashboard's page with 10,000 VMs and 200 changes a second, `node bench/page.ts SECONDS large|small`:

@@ -10,7 +10,7 @@ import {
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
-import { median } from './measure.ts';
+import { median } from './lib/measure.ts';
 
 /**
  * Rolls the same change through a KubeVirt pool and one of drover's, in turn, on a cluster that runs both:

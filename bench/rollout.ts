@@ -4,10 +4,10 @@ import type { RolloutStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { freePort } from '../test/integration/free-port.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
-import { Eye } from './eye.ts';
-import { CpuUse, eventsOfAll, formatRequests, formatServed, median, requestsOf, servedBy } from './measure.ts';
-import { formatProfile, profileOf } from './profile.ts';
-import { onStack, workerMain, type Bench } from './stack.ts';
+import { Eye } from './lib/eye.ts';
+import { CpuUse, eventsOfAll, formatRequests, formatServed, median, requestsOf, servedBy } from './lib/measure.ts';
+import { formatProfile, profileOf } from './lib/profile.ts';
+import { onStack, workerMain, type Bench } from './lib/stack.ts';
 
 /**
  * Measures how long drover takes to roll a change through running VMs, 25 % at a time: `node bench/rollout.ts [ROUNDS]

@@ -6,9 +6,9 @@ import type { StoredSet } from '../decisions/views/owner.ts';
 import type { StoredPool } from '../decisions/views/pool.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { freePort } from '../test/integration/free-port.ts';
-import { CONNECTIONS, CpuUse, each, formatServed, median, servedBy } from './measure.ts';
-import { formatProfile, profileOf } from './profile.ts';
-import { onStack, workerMain, type Bench } from './stack.ts';
+import { CONNECTIONS, CpuUse, each, formatServed, median, servedBy } from './lib/measure.ts';
+import { formatProfile, profileOf } from './lib/profile.ts';
+import { onStack, workerMain, type Bench } from './lib/stack.ts';
 
 /**
  * Measures how long drover takes to create and delete 1,000 members of a pool or replica set, compared with the same

@@ -1,11 +1,34 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Semaphore } from '../../kubernetes/lib/semaphore.ts';
 
 type Wait = <T>(wait: Promise<T>) => Promise<T>;
 
-const places = new AsyncLocalStorage<Wait>();
+const waits = new AsyncLocalStorage<Wait>();
 
-/** Acts in one of few places, which `wait` leaves to others for as long as the act waits. */
-export const inPlace = <T>(wait: Wait, act: () => Promise<T>): Promise<T> => places.run(wait, act);
+/** Acts once there is a place. Calls `onLeft` whenever the act leaves its place: others may act then. */
+export async function inPlace<T>(places: Semaphore, onLeft: () => void, act: () => Promise<T>): Promise<T> {
+  const leave = (): void => {
+    places.release();
+    onLeft();
+  };
+  const wait: Wait = async (one) => {
+    leave();
+    try {
+      return await one;
+    } finally {
+      await places.acquire();
+    }
+  };
+  await places.acquire();
+  try {
+    return await waits.run(wait, act);
+  } finally {
+    leave();
+  }
+}
 
-/** Awaits what takes time and costs nothing: the act leaves its place, if it has one, to another meanwhile. */
-export const withoutPlace: Wait = (wait) => places.getStore()?.(wait) ?? wait;
+/**
+ * Awaits what takes time and costs nothing: the act leaves its place, if it has one, to another meanwhile, and takes a
+ * place again before it continues.
+ */
+export const withoutPlace: Wait = (wait) => waits.getStore()?.(wait) ?? wait;

@@ -229,7 +229,11 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   async #act(item: Item, isNew: boolean): Promise<void> {
     const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await this.#inPlace(() => this.#method.execute(item, begun));
+      const outcome = await inPlace(
+        this.#acts,
+        () => this.#changes.poke(),
+        () => this.#method.execute(item, begun),
+      );
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#in.cache.catchUp(this.#method.minVersions);
       this.#failuresInARow = 0;
@@ -261,30 +265,6 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     const pause = Math.min(PAUSE_MS * 2 ** ++this.#failuresInARow, MAX_PAUSE_MS);
     const retryAfterMs = error instanceof KubeError ? error.retryAfterMs : undefined;
     this.#notBefore = Math.max(this.#notBefore, performance.now() + (retryAfterMs ?? pause));
-  }
-
-  /** Acts once there is a place. */
-  async #inPlace<T>(act: () => Promise<T>): Promise<T> {
-    await this.#acts.acquire();
-    try {
-      return await inPlace(this.#waitWithoutPlace, act);
-    } finally {
-      this.#leavePlace();
-    }
-  }
-
-  readonly #waitWithoutPlace = async <T>(wait: Promise<T>): Promise<T> => {
-    this.#leavePlace();
-    try {
-      return await wait;
-    } finally {
-      await this.#acts.acquire();
-    }
-  };
-
-  #leavePlace(): void {
-    this.#acts.release();
-    this.#changes.poke();
   }
 
   #settle(outcome: O): void {

@@ -8,7 +8,7 @@ interface Profile {
   timeDeltas: number[];
 }
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SAMPLED_EACH_US = 500;
 /** Of all folders, those are told that take the most. */
 const MOST_TOLD = 14;

@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { connectTemporal, type Temporal } from '../clients/session/temporal.ts';
-import { setup } from '../clients/setup/setup.ts';
-import type { Stack } from '../dev/embedded-stack.ts';
-import { startStack } from '../dev/stack.ts';
-import { KubeClient } from '../kubernetes/client.ts';
-import { loadKubeConfig } from '../kubernetes/config.ts';
-import { spawnReaped } from '../test/reaped.ts';
+import { connectTemporal, type Temporal } from '../../clients/session/temporal.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
+import { startStack } from '../../dev/stack.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { spawnReaped } from '../../test/reaped.ts';
 
-export const workerMain = join(import.meta.dirname, '../workers/main.ts');
+export const workerMain = join(import.meta.dirname, '../../workers/main.ts');
 
 export interface Bench {
   stack: Stack;

@@ -1,7 +1,7 @@
-import { REVISION_LABEL } from '../api/labels-and-annotations.ts';
-import type { KubeObject, Stored } from '../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
-import { ListWatch } from '../kubernetes/list-watch.ts';
+import { REVISION_LABEL } from '../../api/labels-and-annotations.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { Bench } from './stack.ts';
 
 interface Seen {

@@ -1,5 +1,5 @@
-import type { KubeObject, Stored } from '../api/objects.ts';
-import { vmOwner } from '../simulator/objects/vm-owner.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { vmOwner } from '../../simulator/objects/vm-owner.ts';
 
 /** What KubeVirt reports of a running VM, in realistic size: to measure how much of it drover keeps. */
 

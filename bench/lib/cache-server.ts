@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { POOL_LABEL } from '../api/labels-and-annotations.ts';
-import type { KubeObject, Stored } from '../api/objects.ts';
+import { POOL_LABEL } from '../../api/labels-and-annotations.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import {
   Nodes,
   pathOf,
@@ -11,11 +11,11 @@ import {
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
-} from '../api/resources.ts';
-import { revisionOf } from '../decisions/template/revision.ts';
-import { poolTemplate } from '../decisions/template/template.ts';
-import { vmFromTemplate } from '../decisions/template/vm-from-template.ts';
-import type { StoredPool } from '../decisions/views/pool.ts';
+} from '../../api/resources.ts';
+import { revisionOf } from '../../decisions/template/revision.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import { runningVmi, runningVmStatus, template } from './running-vm.ts';
 
 /**

@@ -3,6 +3,7 @@ import type { VmiSetInput, ReplicaSetInput } from '../../decisions/replica-sets/
 import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from './cluster-cache.ts';
+import { remembered } from './remembered.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
 export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot {
@@ -11,7 +12,7 @@ export function snapshotOf(cache: ClusterCache, pool: StoredPool): PoolSnapshot 
     pool,
     vms: cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
     uncontrolled: cache.vms.uncontrolledIn(namespace),
-    vmiOf: (vm) => cache.vmiOf(vm),
+    vmiOf: remembered((vm) => cache.vmiOf(vm)),
     failedVmisOf: (vm) => cache.failedVmis.of(vm),
     lastFailureOf: (vm) => cache.failedVmis.reasonOf(vm),
     vmiHistoryOf: (vm) => cache.vmiHistories.of(vm),
@@ -37,7 +38,7 @@ export function setSnapshot(
     set,
     vms: cache.vms.ownedBy('VirtualMachineReplicaSet', set.metadata),
     uncontrolled: cache.vms.uncontrolledIn(set.metadata.namespace),
-    vmiOf: (vm) => cache.vmiOf(vm),
+    vmiOf: remembered((vm) => cache.vmiOf(vm)),
     isVmNameTaken: (name) => cache.vms.isNameTaken('VirtualMachineReplicaSet', set.metadata, name),
     sets: cache.replicaSets.values(),
     otherVms: cache.vms.othersBeside('VirtualMachineReplicaSet', set.metadata),

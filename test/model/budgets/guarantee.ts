@@ -233,12 +233,16 @@ export class AnyVmGuarantees extends Check<Watched> {
       this.broken('P1', `${moving.length} VMs of ${budget.metadata.name} migrate, of at most ${maxMigrating}`);
   }
 
-  /** VMs that went down by themselves count where they were last ready. */
+  /**
+   * VMs that went down by themselves count where they were last ready. An extra VM is not wanted where it was: it asks
+   * when it goes, and is not down after that.
+   */
   #checkDomains(budget: Budget, act: Act): void {
     const { topology } = budget.spec;
     if (topology === undefined) return;
+    const counts = (one: Act | undefined): boolean => one !== undefined && (one === act || !one.isExtra);
     const isDown = (vm: KnownVm): boolean =>
-      this.#actOn(vm.name, budget.spec) !== undefined ||
+      counts(this.#actOn(vm.name, budget.spec)) ||
       vm.history.since(this.now - UNKNOWN_MS).every(({ expected, available }) => expected > available);
     const down = [...this.#lately.vms.values()].filter((vm) => this.#selects(budget, vm) && isDown(vm));
     const domainOf = ({ node = '' }: KnownVm): string =>

@@ -43,6 +43,8 @@ export interface CreateOptions {
   halted?: number[];
   /** Of VMs that are to be none of the pool's replicas. */
   role?: MemberRole | null;
+  /** How many of this role the pool is to have with them, if those are more than its spec wants. */
+  most?: number;
   /** Until when a refusal has the activity tried again, in milliseconds since the epoch; absent: it is the result. */
   retryUntil?: number;
 }

@@ -47,7 +47,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       minVersions: ResourceVersions,
       options: CreateOptions,
     ): Promise<Done> => {
-      const { generation, skipSlowStart = false, halted = [], role = null } = options;
+      const { generation, skipSlowStart = false, halted = [], role = null, most } = options;
       await cache.catchUp({ pools: minVersions.pools, vms: minVersions.vms }, key);
       const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       const target = await creationTargetOf(key, revision);
@@ -81,7 +81,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
             .filter((vm) => vm.role === role),
         creationBlockedBy: ({ name }, owner, others) =>
           unannounced(owner as StoredPool | undefined, name, role) ??
-          creationBlockedBy({ generation, owner, others, role }),
+          creationBlockedBy({ generation, owner, others, role, most }),
         vmOf: async ({ number }) => {
           const vm = vmFromTemplate(pool, template, number, role);
           const missing = await references.missing(key.namespace, requiredReferences(vm.spec));

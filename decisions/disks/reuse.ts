@@ -20,7 +20,7 @@ interface ReuseInput {
  * disks. Numbers whose disks must be deleted first are created in a later turn.
  */
 export function stepsWithReuse(
-  { numbers, role, reason }: Creation,
+  { numbers, role, most, reason }: Creation,
   { pool, kept, revision, templateOf }: ReuseInput,
 ): PoolStep[] {
   const byRevision = new Map<string, number[]>();
@@ -45,6 +45,7 @@ export function stepsWithReuse(
       numbers: some,
       revision: of,
       ...(role === undefined ? {} : { role }),
+      ...(most === undefined ? {} : { most }),
       reason: `${reason}${older}`,
     };
   });

@@ -21,6 +21,8 @@ export interface Creation {
   numbers: number[];
   /** Absent for replicas of the pool. */
   role?: MemberRole;
+  /** How many of this role the pool is to have with them, if those are more than its spec wants. */
+  most?: number;
   reason: string;
 }
 

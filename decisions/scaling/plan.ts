@@ -61,7 +61,12 @@ export function planScale(input: ScaleInput): ScalePlan {
   const promoted = missing > 0 ? promotion(input, missing, members) : NO_PROMOTION;
   steps.push(...promoted.steps);
   if (missing > promoted.covered)
-    steps.push(...scaleOut(input, missing - promoted.covered, ownNames, promoted.names.size));
+    steps.push(
+      ...scaleOut(input, missing - promoted.covered, ownNames, {
+        promoted: promoted.names.size,
+        others: presentIn(input, members) + promoted.covered,
+      }),
+    );
   else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, limit));
   const refilling = refill(input, members.pendingNonReplicas, ownNames);
   // Replicas have priority: a quota that has little room left has it for them.
@@ -116,9 +121,11 @@ function membersOf({ vms, inProgress, removals, pendingNonReplicas, reserved, pe
 }
 
 /** A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants. */
-function missingIn(input: ScaleInput, { pendingReplicas }: Members): number {
-  const present = input.vms.filter(isRegular).length;
-  const missing = input.pool.spec.replicas - present - pendingReplicas;
+const presentIn = ({ vms }: ScaleInput, { pendingReplicas }: Members): number =>
+  vms.filter(isRegular).length + pendingReplicas;
+
+function missingIn(input: ScaleInput, members: Members): number {
+  const missing = input.pool.spec.replicas - presentIn(input, members);
   return Math.max(missing, comingBack(input, input.first, input.inProgress.creating));
 }
 

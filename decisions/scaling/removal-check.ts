@@ -70,6 +70,8 @@ interface CreationCheckInput {
   others: number;
   /** What the VM is to be, and all of `others` are; null for replicas. */
   role?: MemberRole | null;
+  /** How many of these the owner is to have, if those are more than its spec wants: one that was healed comes back. */
+  most?: number | undefined;
 }
 
 /** Returns why nothing may be done that was planned for this spec; null if it may. */
@@ -80,9 +82,10 @@ export function planOutdated(owner: StoredVmOwner | undefined, generation: numbe
 }
 
 /** Returns why a VM may no longer be created; null if it may. Users may have put others into its place meanwhile. */
-export function creationBlockedBy({ generation, owner, others, role = null }: CreationCheckInput): string | null {
+export function creationBlockedBy(input: CreationCheckInput): string | null {
+  const { generation, owner, others, role = null, most = 0 } = input;
   const outdated = planOutdated(owner, generation);
   if (owner === undefined || outdated !== null) return outdated;
-  const wanted = wantedOf(owner, role);
+  const wanted = Math.max(wantedOf(owner, role), most);
   return others < wanted ? null : `its owner has ${others} VMs of ${wanted} without it`;
 }

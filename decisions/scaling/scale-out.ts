@@ -23,12 +23,15 @@ export function comingBack(
   return first.filter((name) => !there.has(name) && !isVmNameTaken(name)).length;
 }
 
-/** `promoted`: how many standby VMs become replicas in this plan. */
+/**
+ * `promoted`: how many standby VMs become replicas in this plan. `others`: how many replicas there are without the
+ * missing ones.
+ */
 export function scaleOut(
   input: ScaleInput,
   missing: number,
   ownNames: ReadonlySet<string>,
-  promoted: number,
+  { promoted, others }: { promoted: number; others: number },
 ): ScaleStep[] {
   const { name } = input.pool.metadata;
   const { inProgress, first } = input;
@@ -36,7 +39,9 @@ export function scaleOut(
   const numbers = numbersToCreate(input, { missing, ownNames, first, begun, failure: 'FailedCreate' });
   if (numbers.length === 0) return [];
   const names = formatNames(numbers.map((number) => vmName(name, number)));
-  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
+  const { replicas } = input.pool.spec;
+  const reason = `create ${names}: ${missing} missing of ${replicas}`;
+  return [{ kind: 'create', numbers, ...mostOf(others + missing, replicas), reason }];
 }
 
 /** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
@@ -44,14 +49,19 @@ export function refill(input: ScaleInput, pendingCreates: number, ownNames: Read
   const { pool, vms, inProgress, firstStandby: first } = input;
   const { replicas } = standbyRules(pool.spec);
   const { standby: begun = [] } = inProgress;
-  const missing = Math.max(replicas - vms.filter(isStandby).length - pendingCreates, comingBack(input, first, begun));
+  const others = vms.filter(isStandby).length + pendingCreates;
+  const missing = Math.max(replicas - others, comingBack(input, first, begun));
   if (missing <= 0) return [];
   const how = { missing, ownNames, first, begun: begun.length, failure: 'FailedStandby' } as const;
   const numbers = numbersToCreate(input, how);
   const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
   const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
-  return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];
+  return numbers.length === 0
+    ? []
+    : [{ kind: 'create', numbers, role: 'Standby', ...mostOf(others + missing, replicas), reason }];
 }
+
+const mostOf = (most: number, wanted: number): { most?: number } => (most > wanted ? { most } : {});
 
 interface Missing {
   missing: number;

@@ -22,9 +22,14 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
   const failure = failureOf(step)!;
   switch (step.kind) {
     case 'create': {
-      const { revision, role } = step;
+      const { revision, role, most } = step;
       const kind = role === 'Standby' ? 'standby' : 'creating';
-      const how = { generation, skipSlowStart: failureBackoff.hasSucceeded, ...(role === undefined ? {} : { role }) };
+      const how = {
+        generation,
+        skipSlowStart: failureBackoff.hasSucceeded,
+        ...(role === undefined ? {} : { role }),
+        ...(most === undefined ? {} : { most }),
+      };
       const vms = step.numbers.map((number) => ({ number, name: vmName(key.name, number) }));
       return runInParts(vms, { kind, reason, act: { action: 'create', to: revision } }, context, failure, (part) => {
         const numbers = part.map(({ number }) => number);

@@ -95,7 +95,7 @@ async function happen(
   }
 }
 
-/** Ends a workflow in Temporal's Web UI. A worker keeps the watch. */
+/** Ends a workflow in Temporal's Web UI. */
 function endWorkflow(world: World, { what, workflow }: Extract<Happening, { workflow: number }>): void {
   const open = [...world.temporal.runs.values()].filter(({ isOpen }) => isOpen);
   const run = open[workflow % Math.max(open.length, 1)];
@@ -105,7 +105,6 @@ function endWorkflow(world: World, { what, workflow }: Extract<Happening, { work
   else world.temporal.terminate(run.id);
   const input = run.isOpen ? undefined : transitionInputOf(run);
   if (input !== undefined) void world.wait(15_000).then(() => world.people.runTransition(input));
-  if (run.type === 'watch') void world.wait(15_000).then(() => world.keepWatch());
 }
 
 function loseTemporal(world: World): void {
@@ -113,7 +112,6 @@ function loseTemporal(world: World): void {
   const transitions = openTransitions(world);
   for (const { id } of world.temporal.runs.values()) world.temporal.terminate(id);
   void world.wait(15_000).then(() => {
-    world.keepWatch();
     for (const { input } of transitions) world.people.runTransition(input);
   });
 }

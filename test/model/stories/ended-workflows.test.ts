@@ -1,11 +1,11 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
-import { ownerIdOf, poolIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
+import { ownerIdOf, poolIdOf, watchIdOf, type PoolProgress } from '../../../workflows/lib/messages.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
 import { createSet } from '../play/sets.ts';
 import { aTemplate } from '../pools.ts';
 import { SETS } from '../sets.ts';
-import { refOf } from '../world/names.ts';
+import { CLUSTER, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 import { crashLoop } from './crash-loop.ts';
 import { begun, isReady, play, statusOf } from './story.ts';
@@ -57,6 +57,20 @@ describe.each<End>(['cancelled', 'terminated'])('while nothing else happens, a w
       { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
     ));
 });
+
+test.each<End>(['cancelled', 'terminated'])(
+  'a watch that is %s while the last workers die is begun again by others',
+  (how) =>
+    play(async (world) => {
+      await begun(world, { replicas: 2 });
+      endWorkflow(world, watchIdOf(CLUSTER), how);
+      for (const worker of world.workers) world.kill(worker);
+      await world.people.changePool('web', { replicas: 3 });
+      await world.wait(20_000);
+      await world.addWorker();
+      expect(await world.until(isReady(world, 3), MINUTE_MS)).toBe(true);
+    }),
+);
 
 test('a pool whose workflow is asked to cancel continues, hears users, and says so', () =>
   play(async (world) => {

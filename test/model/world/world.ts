@@ -31,6 +31,8 @@ import { Process, runAs, VirtualTime } from './virtual-time.ts';
 import { createWorker, type Worker } from './worker.ts';
 
 const BEGINNING = Date.UTC(2026, 0, 1);
+/** How often each worker looks whether the watch runs: one that is cancelled ends only once a worker runs. */
+const LOOK_AT_WATCH_MS = 15_000;
 
 export interface WorldOptions {
   seed: number;
@@ -265,6 +267,7 @@ export class World {
     await runAs(process, () => worker.cache.start());
     this.temporal.workers.add(worker);
     this.temporal.workersChanged();
+    runAs(process, () => setInterval(() => this.#keepWatch(), LOOK_AT_WATCH_MS));
     if (this.#wasDivided) void runAs(process, () => this.#followFormer(worker, portions));
     return worker;
   }
@@ -297,7 +300,7 @@ export class World {
     this.#shards = shards;
     this.#wasDivided ||= shards > 1;
     this.temporal.terminate(watchIdOf(CLUSTER));
-    this.keepWatch();
+    this.#keepWatch();
   }
 
   kill(worker: Worker): void {
@@ -381,11 +384,11 @@ export class World {
     const client = this.clientOf(kubevirt.process, 0).asClient;
     await runAs(kubevirt.process, () => kubevirt.start(client, this.#options.vmRolloutStrategy));
     for (let n = 0; n < this.#options.workers; n++) await this.addWorker();
-    this.keepWatch();
+    this.#keepWatch();
   }
 
   /** Starts the watch unless it runs, as each worker does. */
-  keepWatch(): void {
+  #keepWatch(): void {
     if (this.temporal.runs.get(watchIdOf(CLUSTER))?.isOpen !== true)
       this.temporal.start('watch', watchIdOf(CLUSTER), [
         { cluster: CLUSTER, ...(this.#shards > 1 && { shards: this.#shards }) },

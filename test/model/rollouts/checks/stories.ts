@@ -78,7 +78,6 @@ export const stories: Stories = {
     for (const worker of world.workers) world.kill(worker);
     await world.wait(20_000);
     await world.addWorker();
-    world.keepWatch();
     await completed(stage);
   }),
 };

@@ -7,8 +7,7 @@ export async function misfortune(world: World, workflowId: string, frozenMs: num
   switch (world.time.between(0, 3)) {
     case 0:
       world.kill(worker);
-      await world.addWorker();
-      return world.keepWatch();
+      return void (await world.addWorker());
     case 1:
       world.freeze(worker);
       await world.wait(world.time.between(5_000, frozenMs));

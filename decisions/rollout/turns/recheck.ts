@@ -129,7 +129,10 @@ function whyNot(input: Omit<RecheckInput, 'toStep'>, pool: StoredPool, vm: VmVie
   if (input.item.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
     return 'its pool does not restart VMs for changed content';
   const stop = batchStop(pool, input, input.now);
-  return stop?.message ?? whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
+  if (stop !== null) return stop.message;
+  // Healing may take a VM that its batch has not begun with.
+  if (pool.status?.healing?.cycles.some(({ uid }) => uid === vm.uid) === true) return 'it is being healed';
+  return whyNotNow(vm, liveVmi(input.vmi))?.message ?? null;
 }
 
 /** Returns why more is planned for the VM than it needs now; null if it needs that. */

@@ -5,6 +5,7 @@ import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '.
 import { withDefaults } from '../../../api/rules/pool-defaults.ts';
 import { ACT_WITHIN_MS } from '../../../decisions/disruption-budget/claims.ts';
 import { vmView } from '../../../decisions/from-object/vm.ts';
+import { attemptKey } from '../../../decisions/healing/state.ts';
 import { roleIn } from '../../../decisions/membership/roles.ts';
 import type { BatchVm, UpdateOutcome } from '../../../decisions/owners/batch.ts';
 import { onRecord, type GivenInput } from '../../../decisions/pool/on-record.ts';
@@ -13,7 +14,7 @@ import type { HealVmInput } from '../../../workflows/healing/heal-vm.ts';
 import { attemptEnded, batchEnded } from '../../../workflows/lib/messages.ts';
 import type { BatchEnd } from '../../../workflows/lib/payloads.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { activityNow, isActive, isByWorker, runNow } from '../facts.ts';
+import { activityNow, isActive, isByWorker, runNow, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import type { Run } from '../world/temporal/run.ts';
@@ -53,6 +54,8 @@ export class BatchGuarantees extends Check {
   readonly #failed: Failed[] = [];
   /** When a status last named a batch, by the pool's UID and the batch's number. */
   readonly #inFlight = new Map<string, number>();
+  /** Since when a status has named a batch, as above, or an attempt to heal a VM. */
+  readonly #namedAt = new Map<string, number>();
   #peopleAt = 0;
 
   onCall({ process, verb }: Call): void {
@@ -70,13 +73,14 @@ export class BatchGuarantees extends Check {
 
   /** A batch acts on a VM, or a plan says which batches may. */
   onWrite({ resource, before, after }: Write, call: Call | null): void {
-    if (resource === VirtualMachinePools && before !== undefined) this.#sawInFlight(before as unknown as StoredPool);
+    if (resource === VirtualMachinePools) this.#poolWritten(before as Pool | undefined, after as Pool | undefined);
     const isVm = resource === VirtualMachines || resource === VirtualMachineInstances;
     if (!isVm || !isByWorker(call) || activityNow() !== 'updateVms') return;
     const written = (after ?? before)!;
     const { name, uid } = resource === VirtualMachines ? written.metadata : (controllerOf(written) ?? written.metadata);
     const own = runNow()!;
     this.#checkInFlight(own, name);
+    this.#checkNotHealed(own, name, uid);
     for (const [id, held] of this.#held) {
       const isOpen = this.world.temporal.runs.get(id)?.isOpen === true;
       if (id !== own && isOpen && held.get(name)?.uid === uid)
@@ -102,18 +106,35 @@ export class BatchGuarantees extends Check {
     for (const { vm } of outcomes) held?.delete(vm);
   }
 
-  #sawInFlight({ metadata: { uid }, status }: StoredPool): void {
+  #poolWritten(before: Pool | undefined, after: Pool | undefined): void {
+    if (before !== undefined) this.#sawInFlight(before);
+    const known = new Set(namedIn(before));
+    for (const one of namedIn(after)) if (!known.has(one)) this.#namedAt.set(one, this.now);
+  }
+
+  #sawInFlight({ metadata: { uid }, status }: Pool): void {
     for (const n of status?.rollout?.inFlight ?? []) this.#inFlight.set(`${uid} ${n}`, this.now);
   }
 
   /** Checks that the status of the pool names the batch that acts, or did until a moment ago. */
   #checkInFlight(id: string, vm: string): void {
     const { key, batch } = this.world.temporal.runs.get(id)!.args[0] as UpdateBatchInput;
-    const pool = this.world.server.find(VirtualMachinePools, key);
-    if (pool?.metadata.uid === key.uid) this.#sawInFlight(pool as unknown as StoredPool);
+    const pool = this.world.pool(key.name);
+    if (pool?.metadata.uid === key.uid) this.#sawInFlight(pool);
     const last = this.#inFlight.get(`${key.uid} ${batch.n}`) ?? -Infinity;
     if (last < this.now - ACT_WITHIN_MS)
       this.broken('G8', `${vm} is written by batch ${batch.n} of ${key.name}, which is not on record`);
+  }
+
+  /** Checks that the VM was not being healed, by the status of the pool, when the batch claimed its place. */
+  #checkNotHealed(id: string, name: string, uid: string): void {
+    const { key, batch } = this.world.temporal.runs.get(id)!.args[0] as UpdateBatchInput;
+    const { disruptedVMs = [], healing } = this.world.pool(key.name)?.status ?? {};
+    const claim = disruptedVMs.find(({ vm, by }) => vm === name && by === id);
+    const cycle = healing?.cycles.find((one) => one.uid === uid);
+    if (claim === undefined || cycle === undefined) return;
+    if (this.#namedAt.get(attemptKey(cycle))! < Date.parse(claim.at))
+      this.broken('G5', `${name} is written by batch ${batch.n} of ${key.name}, and is being healed`);
   }
 
   /** Whether the batch has begun with the VM. */
@@ -139,9 +160,12 @@ export class BatchGuarantees extends Check {
       if (twice !== undefined)
         this.broken('G9', `${twice.name} is in batch ${held.n} of ${key.name} and in batch ${batch.n}`);
     }
+    const plannedAt = this.#namedAt.get(`${key.uid} ${batch.n}`) ?? Infinity;
     for (const { args } of this.#open('healVm')) {
-      const { unhealthyVm: sick } = (args[0] as HealVmInput).attempt;
-      if (uids.has(sick.uid))
+      const { unhealthyVm: sick, startedAt } = (args[0] as HealVmInput).attempt;
+      const attempt = attemptKey({ ...sick, vm: sick.name, startedAt });
+      // A later plan may heal a VM of a batch that has not begun with it.
+      if (uids.has(sick.uid) && (this.#namedAt.get(attempt) ?? 0) <= plannedAt)
         this.broken('G5', `${sick.name} is in batch ${batch.n} of ${key.name}, and is being healed`);
     }
     this.#checkStep(
@@ -248,6 +272,12 @@ export class BatchGuarantees extends Check {
       );
   }
 }
+
+/** The batches and attempts that the status of a pool names. */
+const namedIn = (pool: Pool | undefined): string[] => [
+  ...(pool?.status?.rollout?.inFlight ?? []).map((n) => `${pool!.metadata.uid} ${n}`),
+  ...(pool?.status?.healing?.cycles ?? []).map(attemptKey),
+];
 
 /** Identifies a rollout from when it has begun, or was resumed, on. */
 const rolloutOf = (uid: string, plan: RolloutPlan | undefined): string =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
+import type { HealingStatus, OutdatedPods, PoolSpec, RolloutStatus } from '../../../../api/pool/pool.ts';
 import {
   recheckMigration,
   recheckVm,
@@ -33,17 +33,20 @@ interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
   vmi?: Partial<VmiView> | null;
   spec?: Partial<PoolSpec>;
   rolled?: Partial<RolloutStatus>;
+  healing?: HealingStatus;
   deleted?: boolean;
 }
 
 /** Takes `web-1` of four. */
 const take = (fields: Fields = {}): Recheck => recheckVm(inputOf(fields));
 
-function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields): RecheckInput {
+function inputOf(given: Fields): RecheckInput {
+  const { vm = old(1), vmi = {}, spec = {}, rolled = {}, healing, deleted = false, ...fields } = given;
   const pool = aPool(
     { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
     deleted ? { deletionTimestamp: at(NOW) } : {},
   );
+  const rollout = rolling({ inFlight: [1], ...rolled });
   return {
     item: held(old(1)),
     n: 1,
@@ -53,7 +56,7 @@ function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = fals
     now: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
-    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling({ inFlight: [1], ...rolled }) } },
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout, ...(healing && { healing }) } },
     ...fields,
   };
 }
@@ -184,6 +187,17 @@ describe('the VM has changed since the plan', () => {
   ])('%s', (_what, fields, vmi, why) => {
     expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
   });
+});
+
+test('leaves a VM to its healing, which has begun since the plan', () => {
+  const healed = (uid: string): HealingStatus => ({
+    cycles: [{ vm: 'web-1', uid, attempt: 1, phase: 'Removing', message: 'it is not ready', startedAt: at(NOW) }],
+    finished: [],
+  });
+  const { uid } = old(1);
+  expect(take({ healing: healed(uid) })).toEqual(later('it is being healed'));
+  expect(take({ healing: healed(uid), vm: fresh(1), vmi: { revision: OLD } })).toEqual(later('it is being healed'));
+  expect(take({ healing: healed('the one before') })).toMatchObject(restart);
 });
 
 test('leaves a VM of a newer revision to the batch of that revision', () => {

@@ -33,8 +33,13 @@ interface AdoptReturnedOptions {
   role: 'Standby' | null;
 }
 
+interface ReturnActivityOptions extends ActivityOptions {
+  /** The former templates of pools. */
+  revisions: { adopt: (pool: StoredPool, revision: string) => Promise<void> };
+}
+
 /** Creates the activity that re-adopts VMs that a backup restored without their owner. */
-export function createReturnActivities({ client, concurrency }: ActivityOptions) {
+export function createReturnActivities({ client, revisions, concurrency }: ReturnActivityOptions) {
   return {
     /**
      * Makes the pool the controller of these VMs again, each only if it still counts as returned, and while the pool
@@ -49,19 +54,27 @@ export function createReturnActivities({ client, concurrency }: ActivityOptions)
       const tally = new Tally(client, { namespace, name: poolName, uid });
       const members = await membersOf(key, role);
       const adopting = new Set<string>();
+      const adoptions = new Map<string, Promise<void>>();
+      const adoptRevision = (pool: StoredPool, revision: string): Promise<void> => {
+        const adoption = adoptions.get(revision) ?? revisions.adopt(pool, revision);
+        adoptions.set(revision, adoption);
+        return adoption;
+      };
       const record = new RoleRecord(client, key);
       const adopt = async (target: Target): Promise<Acted> => {
         const { name } = target;
         const acted = await tally.patch(target, async (owner, vm) => {
           const pool = owner as StoredPool;
-          if (!isReturned(pool, vmView(vm))) return null;
+          const view = vmView(vm);
+          if (!isReturned(pool, view)) return null;
           if (!canAdopt(pool, generation) || members.size + adopting.size >= wantedOf(pool, role)) {
             tally.notWanted.push(name);
             return null;
           }
           adopting.add(name);
-          // Before the VM is the pool's: it is never a replica too many.
-          if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
+          // Before the VM is the pool's: it is never a replica too many, nor updated from a template that is unknown.
+          if (role !== null) await record.identify([{ vm: view, isNew: true }], role);
+          if (view.revision !== null) await adoptRevision(pool, view.revision);
           return metadataOf(pool, vm, role, client.clock.now());
         });
         if (acted === 'skipped') adopting.delete(name);

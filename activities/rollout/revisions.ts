@@ -90,6 +90,24 @@ export class Revisions {
   }
 
   /**
+   * Makes the pool the owner of a revision that a backup has restored without one, as it restores VMs. Otherwise an
+   * update of such a VM would take what later templates no longer have for what users have added, and leave it there.
+   */
+  async adopt(pool: StoredPool, revision: string): Promise<void> {
+    const { namespace, name: poolName } = pool.metadata;
+    const at = { namespace, name: revisionName(poolName, revision) };
+    await retryOnConflict(async () => {
+      const found = await this.#get(at.namespace, at.name);
+      if (found?.metadata.labels?.[POOL_LABEL] !== poolName || controllerOf(found) !== undefined) return;
+      const { ownerReferences: others = [], resourceVersion } = found.metadata;
+      const ownerReferences = [...others, ownerReference('VirtualMachinePool', pool.metadata)];
+      if (!isRevisionOf(pool, { ...found, metadata: { ...found.metadata, ownerReferences } })) return;
+      const metadata = { resourceVersion, ownerReferences };
+      await ignoreNotFound(this.#client.patch(ControllerRevisions, at, 'merge', { metadata }));
+    });
+  }
+
+  /**
    * Deletes those of these revisions that nothing uses, beyond the newest that the pool wants kept; a revision that has
    * changed since the cache saw it stays.
    */
@@ -114,6 +132,7 @@ export class Revisions {
       currentRevision,
       rollout?.revision ?? null,
       ...vms.flatMap((vm) => [vm.revision, this.#cache.vmiOf(vm)?.revision ?? null]),
+      ...this.#cache.vms.uncontrolledIn(metadata.namespace).map((vm) => vm.revision),
       ...this.#cache.keptClaims.of(metadata).map(({ kept }) => kept.revision),
     ]);
   }

@@ -70,7 +70,7 @@ const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm
 
 /** Returns the step that keeps the newest revision, or else forgets revisions that nothing uses. */
 function tidyRevisions(
-  { pool, vms, vmiOf, revisions, keptClaims }: PoolContext,
+  { pool, vms, uncontrolled = [], vmiOf, revisions, keptClaims }: PoolContext,
   { target, current, newest, state }: RolloutPlan,
 ): PoolStep[] {
   const own = revisions.find(({ revision }) => revision === newest);
@@ -84,6 +84,8 @@ function tidyRevisions(
     current,
     state.revision,
     ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]),
+    // Those of VMs that come back from a backup are adopted before these.
+    ...uncontrolled.map(({ revision }) => revision),
     ...keptClaims.map(({ kept }) => kept.revision),
   ];
   const names = revisionsToPrune(pool, revisions, new Set(inUse));

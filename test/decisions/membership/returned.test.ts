@@ -12,7 +12,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { memberOf, memberOfAnnotation } from '../../../decisions/views/annotations/member-of.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
+import { anyFleet, aPool, aVm, quiet, REVISION } from '../fixtures/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>): PoolPlan => {
   const { uncontrolled = [] } = input;
@@ -53,6 +53,23 @@ test("VMs that have come back without their owner become the pool's own again, a
   expect(adopted(found)).toEqual(['web-1', 'web-2', 'web-3']);
   expect(created(found)).toEqual([]);
   expect(kinds(found)).not.toContain('removeLabels');
+});
+
+test('the revision of a VM that is being adopted is not forgotten', () => {
+  const revisions = ['old', 'older'].map((revision, number) => ({
+    name: `web-${revision}`,
+    revision,
+    number,
+    template: null,
+  }));
+  const { steps } = plan({
+    pool: aPool({ replicas: 2, revisionHistoryLimit: 0 }),
+    vms: [aVm('web-1')],
+    uncontrolled: [back('web-2', { revision: 'old' })],
+    inProgress: { ...quiet.inProgress, creating: ['web-2'] },
+    revisions: [...revisions, { name: `web-${REVISION}`, revision: REVISION, number: 2, template: null }],
+  });
+  expect(steps).toMatchObject([{ kind: 'deleteRevisions', revisions: ['web-older'] }]);
 });
 
 test('VMs that did not come back are made under their own numbers', () => {

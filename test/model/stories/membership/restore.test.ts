@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { POOL_LABEL } from '../../../../api/labels-and-annotations.ts';
 import { controllerOf } from '../../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachineReplicaSets, VirtualMachines } from '../../../../api/resources.ts';
+import { field } from '../../../../decisions/lib/json.ts';
 import { aTemplate } from '../../pools.ts';
 import { backUp, lose, putBack } from '../../world/backup.ts';
 import { NAMESPACE } from '../../world/names.ts';
@@ -50,6 +51,30 @@ for (const vmsFirst of [true, false])
       {},
       3,
     ));
+
+for (const vmsFirst of [true, false])
+  test(`a VM that comes back ${vmsFirst ? 'before' : 'after'} a pool of a newer template loses what that no longer has, and keeps what users have added`, () =>
+    play(async (world) => {
+      await begun(world, { replicas: 2, template: aTemplate({ tier: 'gold' }) });
+      await world.people.changePool('web', { paused: true, template: aTemplate({ version: 2 }) });
+      const at = { namespace: NAMESPACE, name: 'web-1' };
+      const labels = { 'user.example/of': 'ann' };
+      await world.people.client.patch(VirtualMachines, at, 'merge', {
+        spec: { template: { metadata: { labels } } },
+      });
+      await world.wait(5_000);
+      const backup = backUp(world);
+      await lose(world);
+      await world.wait(MINUTE_MS);
+      await putBack(world, backup, { vmsFirst, pauseMs: 5_000 });
+      await world.people.changePool('web', { paused: false });
+      const isUpdated = (): boolean => statusOf(world)?.updatedReplicas === 2 && isReady(world, 2)();
+      expect(await world.until(isUpdated, 10 * MINUTE_MS)).toBe(true);
+      const labelsOf = (name: string): object =>
+        field(world.vm(name)?.['spec'], 'template', 'metadata', 'labels') as object;
+      expect(labelsOf('web-1')).toMatchObject(labels);
+      for (const name of ['web-1', 'web-2']) expect(labelsOf(name)).not.toHaveProperty('tier');
+    }));
 
 test('VMs that a backup lacks are made after a while, and the pool continues as before', () =>
   play(async (world) => {

@@ -29,6 +29,8 @@ const SILENT_MS = 600_000;
 const PAUSE_MS = 100;
 /** The API server answers many first requests at once late: the window grows with each answer. */
 const FIRST_WINDOW = 4;
+/** So many are begun with for each that may act at once: the claims of VMs that wait for long expire. */
+const BEGUN_FOR_EACH = 4;
 /** How often a VM is tried again after such an error before it is given back, and the error told. */
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;
@@ -177,7 +179,8 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (turn.open === 0) return [];
     const pauseMs = this.#notBefore - performance.now();
     if (pauseMs > 0) return [now + pauseMs];
-    for (const item of turn.next.slice(0, this.#acts.free)) this.#begin(item, true);
+    const room = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
+    for (const item of turn.next.slice(0, Math.max(room, 0))) this.#begin(item, true);
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
   }

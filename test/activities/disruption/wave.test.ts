@@ -333,7 +333,7 @@ test('VMs that only wait leave their places to others, and take one again before
   const fleet = new Fleet();
   fleet.most = Infinity;
   const claimed = Promise.withResolvers<null>();
-  const names = Array.from({ length: 30 }, (_, index) => `vm-${index}`);
+  const names = Array.from({ length: 16 }, (_, index) => `vm-${index}`);
   let [acting, mostActing] = [0, 0];
   for (const _ of names)
     fleet.instead.push(async () => {
@@ -352,6 +352,26 @@ test('VMs that only wait leave their places to others, and take one again before
   await until(() => isOver, look);
   expect(mostActing).toBeLessThanOrEqual(CONCURRENCY);
   expect(mostActing).toBeGreaterThan(1);
+});
+
+test('so many VMs wait for their claims as can be acted on before these expire, and no more', async () => {
+  const fleet = new Fleet();
+  fleet.most = Infinity;
+  const claimed = Promise.withResolvers<null>();
+  const names = Array.from({ length: 100 }, (_, index) => `vm-${index}`);
+  fleet.instead.push(...names.map(() => () => withoutPlace(claimed.promise)));
+  const { result, look } = run(fleet, names);
+  const looks = fleet.looks;
+  await until(() => fleet.looks > looks + 5, look);
+  const begun = fleet.taken.length;
+  expect(begun).toBeGreaterThan(CONCURRENCY);
+  expect(begun).toBeLessThanOrEqual(4 * CONCURRENCY);
+  claimed.resolve(null);
+  for (const name of names) fleet.back.add(name);
+  let isOver = false;
+  void result.then((found) => (isOver = found.isOver));
+  await until(() => isOver, look);
+  expect(fleet.taken).toHaveLength(names.length);
 });
 
 test('a wave whose windows are shorter than its deadline adds up the time that they are open, and ends', async () => {

@@ -189,11 +189,12 @@ describe('the VM has changed since the plan', () => {
   });
 });
 
+const healed = (uid: string): HealingStatus => ({
+  cycles: [{ vm: 'web-1', uid, attempt: 1, phase: 'Removing', message: 'it is not ready', startedAt: at(NOW) }],
+  finished: [],
+});
+
 test('leaves a VM to its healing, which has begun since the plan', () => {
-  const healed = (uid: string): HealingStatus => ({
-    cycles: [{ vm: 'web-1', uid, attempt: 1, phase: 'Removing', message: 'it is not ready', startedAt: at(NOW) }],
-    finished: [],
-  });
   const { uid } = old(1);
   expect(take({ healing: healed(uid) })).toEqual(later('it is being healed'));
   expect(take({ healing: healed(uid), vm: fresh(1), vmi: { revision: OLD } })).toEqual(later('it is being healed'));

@@ -1,14 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { catalog } from '../dev/tools/catalog.ts';
 
 /**
- * Makes all measurements in one run, or only those that begin so, and writes what they print to `docs/performance.md`:
- * `node bench/performance.ts ["rollout.ts 3" scale.ts ...]`. All take about 90 minutes, and say something only on a
- * machine that does nothing else.
+ * Makes all measurements in one run, or only those that begin so, and writes what they print to `docs/performance.md`,
+ * which keeps what was measured before: `node bench/performance.ts ["rollout.ts 3" scale.ts ...]`. All take about 90
+ * minutes, and say something only on a machine that does nothing else.
  */
 
 interface Measurement {
@@ -115,31 +115,38 @@ const chosen = process.argv.slice(2);
 const load = (): string => loadavg()[0]!.toFixed(1);
 const commit = execFileSync('git', ['rev-parse', '--short=8', 'HEAD'], { encoding: 'utf8' }).trim();
 const { temporal, 'kube-apiserver': kubeApiserver, etcd } = catalog();
-const started = new Date();
-const sections: string[] = [];
-for (const { title, what, command } of MEASUREMENTS) {
-  if (chosen.length > 0 && !chosen.some((start) => command.join(' ').startsWith(start))) continue;
-  const shown = `node bench/${command.join(' ')}`;
-  const before = load();
-  console.log(`\n${title}: ${shown} (load ${before})`);
-  const printed = await measure(command);
-  sections.push(
-    `## ${title}\n\n${what}\n\n\`\`\`console\n$ ${shown}\n${printed}\n\`\`\`\n\nLoad before it: ${before}.`,
-  );
-}
-
-const minutes = Math.round((Date.now() - started.getTime()) / 60_000);
 const machine = `${availableParallelism()} cores and ${Math.round(totalmem() / 2 ** 30)} GiB of memory`;
-const text = `# Performance
+const path = join(import.meta.dirname, '../docs/performance.md');
 
-Written by \`${['node bench/performance.ts', ...chosen.map((start) => JSON.stringify(start))].join(' ')}\` at commit ${commit} on ${started.toISOString().slice(0, 10)}, in one run of ${minutes} minutes.
+/** By title. */
+const sections = new Map(
+  readFileSync(path, 'utf8')
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => [section.slice(0, section.indexOf('\n')), `## ${section.trim()}`] as const),
+);
+
+function write(): void {
+  const text = `# Performance
+
+Written by \`node bench/performance.ts\`, all at once or some at a time: each measurement names its commit.
 
 One machine with ${machine} ran everything: the worker, Temporal (CLI ${temporal.version}), kube-apiserver ${kubeApiserver.version}, etcd ${etcd.version}, and
 if it says so, the simulator. So times depend on all of them, and ratios of one run say more than times. "CPU" is the
 time in milliseconds that each process has computed for one VM. "Bare" are the same requests over 64 connections,
 without a controller.
 
-${sections.join('\n\n')}
+${MEASUREMENTS.flatMap(({ title }) => sections.get(title) ?? []).join('\n\n')}
 `;
-writeFileSync(join(import.meta.dirname, '../docs/performance.md'), text);
-console.log(`\ndocs/performance.md is written, after ${minutes} minutes`);
+  writeFileSync(path, text);
+}
+
+for (const { title, what, command } of MEASUREMENTS) {
+  if (chosen.length > 0 && !chosen.some((start) => command.join(' ').startsWith(start))) continue;
+  const shown = `node bench/${command.join(' ')}`;
+  const before = `Commit ${commit}, ${new Date().toISOString().slice(0, 10)}; load before it: ${load()}.`;
+  console.log(`\n${title}: ${shown}`);
+  const printed = await measure(command);
+  sections.set(title, `## ${title}\n\n${what}\n\n\`\`\`console\n$ ${shown}\n${printed}\n\`\`\`\n\n${before}`);
+  write();
+}

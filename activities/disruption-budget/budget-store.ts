@@ -6,6 +6,7 @@ import type { Counts } from '../../decisions/disruption-budget/any-vms/counts.ts
 import { grantPlaces, stateOfPlace, type PlaceRequest } from '../../decisions/disruption-budget/any-vms/places.ts';
 import type { BudgetTally } from '../../decisions/disruption-budget/any-vms/tally.ts';
 import { turnOf, withWaiters, type Asking } from '../../decisions/disruption-budget/any-vms/turns.ts';
+import { namespacedName } from '../../decisions/disruption-budget/restart-budget.ts';
 import { budgetResource, type StoredBudget } from '../../decisions/disruption-budget/stored-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -105,7 +106,8 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     const tally = this.#tallies.tally(budget);
     const now = Date.now();
     const at = new Date(now).toISOString();
-    const { claims: granted, answers, counts } = grantPlaces(budget, tally, active, requests, at);
+    const asked = requests.map((request) => this.#asSeenNow(request));
+    const { claims: granted, answers, counts } = grantPlaces(budget, tally, active, asked, at);
     const claims = [...granted, ...this.#failed(tally, granted, at)];
     const served = new Set(requests.filter((_, index) => answers[index] === null).map(({ by }) => turnOf(by)));
     const statusOf = (seen: ResourceVersions | undefined): object => {
@@ -135,6 +137,13 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     return { claims, answers, statusOf };
   }
 
+  /** While it waited for its turn, the VM may have moved to another domain. */
+  #asSeenNow({ vm, vmi, ...request }: PlaceRequest): PlaceRequest {
+    const known = this.#cache.vms.get(namespacedName(vm));
+    if (known?.uid !== vm.uid) return { ...request, vm, vmi };
+    return { ...request, vm: newest(vm, known), vmi: newest(vmi, this.#cache.vmiOf(known)) };
+  }
+
   /**
    * VMs that went down by themselves where this worker knows: once their VMIs are gone, nothing else tells their
    * domain.
@@ -156,3 +165,6 @@ function isStillDown({ migration }: BudgetClaim, counts: Counts | undefined, tal
   if (counts === undefined) return tally.missing > 0;
   return counts.expected > counts.available && migration === undefined;
 }
+
+const newest = <T extends { resourceVersion: string } | undefined>(one: T, other: T): T =>
+  BigInt(one?.resourceVersion ?? 0) > BigInt(other?.resourceVersion ?? 0) ? one : other;

@@ -219,7 +219,9 @@ export class Places {
   take(request: PlaceRequest, at: string): void {
     const { vm, vmi, migration } = request;
     const key = namespacedName(vm);
-    const domain = this.claims.get(key)?.domain ?? this.#tally.domainOf(vm, vmi);
+    const [claimed, now] = [this.claims.get(key)?.domain ?? null, this.#tally.domainOf(vm, vmi)];
+    // A VM that serves may have moved since it was claimed before.
+    const domain = vmi?.ready === true ? (now ?? claimed) : (claimed ?? now);
     this.#room.take(key, migration);
     if (!this.#room.isApart(migration)) this.#domains.add(key, domain);
     const claim = placeOf(request, liveVmi(vmi), at);

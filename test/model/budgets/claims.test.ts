@@ -8,16 +8,17 @@ import {
 import { inPlace } from '../../../activities/disruption-budget/without-place.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { BY_KUBEVIRT } from '../../../decisions/disruption-budget/any-vms/places.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { Semaphore } from '../../../kubernetes/lib/semaphore.ts';
 import { aSpec, aTemplate } from '../pools.ts';
-import { APP } from '../random/budgets.ts';
+import { APP, ZONE } from '../random/budgets.ts';
 import { play as playWith } from '../stories/story.ts';
 import type { Write } from '../world/api-server.ts';
 import { NAMESPACE } from '../world/names.ts';
 import { runAs } from '../world/virtual-time.ts';
 import type { World } from '../world/world.ts';
-import { budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf } from './budgets.ts';
+import { budgetOf, claimsOf, createBudget, createVms, labelVm, placeOf, zoneNodes } from './budgets.ts';
 
 const play = (...[live, options, seeds]: Parameters<typeof playWith>): Promise<void> =>
   playWith(live, { budgets: true, ...options }, seeds);
@@ -198,6 +199,19 @@ test('VMs that come one after the other are claimed together, by one write to ea
     expect((await Promise.all(answers)).every(isGranted)).toBe(true);
     expect(written).toEqual(['a', 'b', 'a', 'b']);
     expect(claimsOf(world, 'b')).toEqual(names);
+  }));
+
+test('a VM that has moved to another zone since its act was decided is claimed in that zone', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2']);
+    zoneNodes(world);
+    createBudget(world, 'a', { maxUnavailable: '100%', topology: { key: ZONE, maxDomains: 1 } });
+    await world.wait(3_000);
+    const { claim, request } = claimant(world);
+    const [{ node }, moved] = ['db-1', 'db-2'].map((name) => request(name).vmi!) as [VmiView, VmiView];
+    expect(moved.node).not.toBe(node);
+    expect(isGranted(await claim('db-1'))).toBe(true);
+    expect(isGranted(await claim('db-2', { vmi: { ...moved, node, resourceVersion: '1' } }))).toBe(false);
   }));
 
 test('workers that claim at once get no more places than there are, however late their caches are', () =>

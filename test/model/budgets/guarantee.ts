@@ -154,7 +154,8 @@ export class AnyVmGuarantees extends Check<Watched> {
     const isOpen = isOpenAt(this.now) || isOpenAt(this.now - 10_000);
     if (!isOpen && outside === 'Deny')
       this.broken('P2', `${act.vm} goes down outside of the windows of ${metadata.name}`);
-    if (!isOpen || !isOpenAt(this.now - BINDS_AFTER_MS)) return;
+    // Once it is closed, a budget that allows all outside of its windows has no limits.
+    if (!(outside === 'Allow' ? isOpenAt(this.now) : isOpen) || !isOpenAt(this.now - BINDS_AFTER_MS)) return;
     if (act.migration !== undefined && maxMigrating !== undefined) return this.#checkMigrations(budget);
     this.#checkDomains(budget, act);
     const { allowed, words } = this.#allowed(budget);

@@ -289,6 +289,15 @@ describe('with a topology', () => {
     expect(granted([gone, two, three], [claim], [on(two, 'node-a'), on(three, 'node-b')])).toEqual([true, false]);
   });
 
+  test('a VM that has moved is claimed anew where it serves, and one that is down where it was', () => {
+    const claim = claimOf(one, { domain: 'a' });
+    const again = (vm: VmView, request: PlaceRequest): (string | undefined)[] =>
+      zoned([vm, two], [claim], [{ ...request, by: claim.by }]).claims.map(({ domain }) => domain);
+    expect(again(one, on(one, 'node-b'))).toEqual(['b']);
+    const down = aDb('db-1', { ready: false });
+    expect(again(down, ask(down, { vmi: aVmi(down, { node: 'node-b', ready: false }) }))).toEqual(['a']);
+  });
+
   test('a VM of which nobody knows where it was counts as a domain of its own', () => {
     const gone = aDb('db-1', { ready: false, hasVmi: false });
     expect(granted([gone, two], [], [on(two, 'node-a')])).toEqual([false]);

@@ -122,6 +122,8 @@ export class Lately {
       known.owner = controllerOf(vm)?.uid;
     }
     if (serves) known.node = vmi!.status?.nodeName;
+    // A VM that was stopped is nowhere, until it has served again.
+    else if (!counts) known.node = undefined;
   }
 
   #begin(name: string, vm: Stored | undefined): KnownVm | undefined {

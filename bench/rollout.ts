@@ -108,9 +108,9 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   const old = eye.vms.get(`${NAMESPACE}/${names[0]}`)!.revision;
   const first = eye.firstVm((name, before, after) => name.startsWith('web-') && before?.revision !== after?.revision);
   const eventsBefore = await eventsOfAll(bench);
-  const use = new CpuUse(bench);
   const askedBefore = await requestsOf(PORT);
   const servedBefore = await servedBy(bench);
+  const use = new CpuUse(bench);
   const start = performance.now();
   await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
     spec: { template: templateOf(round) },
@@ -180,8 +180,8 @@ await onStack(
     const ones: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) ones.push(await restart(bench, eye, [lone[0]!]));
     const one = median(ones);
-    const use = new CpuUse(bench);
     const servedBefore = await servedBy(bench);
+    const use = new CpuUse(bench);
     const together = median([
       await restart(bench, eye, lone),
       await restart(bench, eye, lone),
@@ -191,8 +191,8 @@ await onStack(
     const servedAlone = formatServed(servedBefore, await servedBy(bench), 3 * AT_ONCE);
     // A rollout is watched in the same way.
     const watch = await ReadinessWatch.start(kube, NAMESPACE);
-    const updates = new CpuUse(bench);
     const servedMore = await servedBy(bench);
+    const updates = new CpuUse(bench);
     const byHand = median([
       await update(bench, eye, lone, 1),
       await update(bench, eye, lone, 2),

@@ -137,7 +137,7 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     return { claims, answers, statusOf };
   }
 
-  /** While it waited for its turn, the VM may have moved to another domain. */
+  /** While the request waited for its turn, its VM may have moved to another domain. */
   #asSeenNow({ vm, vmi, ...request }: PlaceRequest): PlaceRequest {
     const known = this.#cache.vms.get(namespacedName(vm));
     if (known?.uid !== vm.uid) return { ...request, vm, vmi };

@@ -16,13 +16,12 @@ interface Vm extends Seen {
   isObserved: boolean;
 }
 
-/** What the API server reports of all VMs and VMIs of a namespace, over its own connections. */
+/** What the API server reports of all VMs and VMIs, over its own connections. `namespace`: of those asked by name. */
 export class Eye {
   readonly vms: ListWatch<KubeObject, Vm>;
   readonly vmis: ListWatch<KubeObject, Vmi>;
   #check: (() => void) | undefined;
   #onVm: ((name: string, before: Vm | undefined, after: Vm | undefined) => void) | undefined;
-
   readonly #namespace: string;
 
   constructor({ kube }: Bench, namespace: string) {

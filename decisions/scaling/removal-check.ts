@@ -66,11 +66,11 @@ interface CreationCheckInput {
   generation: number | undefined;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** How many other members of it hold places, as far as is known: those that are being created included. */
+  /** How many other members of the owner hold places, as far as is known: those that are being created included. */
   others: number;
   /** What the VM is to be, and all of `others` are; null for replicas. */
   role?: MemberRole | null;
-  /** How many of these the owner is to have, if those are more than its spec wants: one that was healed comes back. */
+  /** How many of these the owner is to have, if those are more than its spec wants: a healed VM comes back. */
   most?: number | undefined;
 }
 

@@ -31,7 +31,7 @@ import { Process, runAs, VirtualTime } from './virtual-time.ts';
 import { createWorker, type Worker } from './worker.ts';
 
 const BEGINNING = Date.UTC(2026, 0, 1);
-/** How often each worker looks whether the watch runs: one that is cancelled ends only once a worker runs. */
+/** How often each worker looks whether the watch runs: a cancelled watch ends only once a worker runs. */
 const LOOK_AT_WATCH_MS = 15_000;
 
 export interface WorldOptions {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeOf, pageOf } from './releases.ts';
+import { outcomeOf, outcomesOn, pageOf } from './releases.ts';
 import { report } from './report.ts';
 
 const skips = [
@@ -57,4 +57,5 @@ test('the page has a row for each release, and a column of it for each reason an
   expect(page).toContain('| it kills etcd | 0 | 2 |');
   expect(page).toContain('| test/b.int.test.ts | 1 | 1 |');
   expect(page).toContain('| it takes two clusters | 1 |');
+  expect(pageOf(outcomesOn(page))).toBe(page);
 });

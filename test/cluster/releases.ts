@@ -1,10 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
  * `node test/cluster/releases.ts v1.6.3=FILE v1.7.0=FILE …`: writes docs/kubevirt-releases.md from what `npm run
- * test:cluster` has printed about each release.
+ * test:cluster` has printed about each release. The page keeps what it says of other releases.
  */
 
 export interface Outcome {
@@ -64,6 +64,27 @@ const row = (...cells: (string | number)[]): string => `| ${cells.join(' | ')} |
 const table = (head: readonly string[], rows: readonly (string | number)[][]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows.map((cells) => row(...cells))].join('\n');
 
+/** Reads a page that `pageOf` has made. */
+export function outcomesOn(page: string): Outcome[] {
+  const blocks = page
+    .trimEnd()
+    .split('\n\n')
+    .map((block) => block.split('\n'));
+  const tableOf = (head: string): string[][] => {
+    const [, , ...rows] = blocks.find(([first]) => first!.startsWith(`| ${head} |`)) ?? [];
+    return rows.map((line) => line.slice(2, -2).split(' | '));
+  };
+  const counts = (head: string, column: number): Map<string, number> =>
+    new Map(tableOf(head).flatMap((cells) => (cells[column] === '0' ? [] : [[cells[0]!, Number(cells[column])]])));
+  return tableOf('KubeVirt').map(([of], index) => ({
+    of: of!,
+    passed: counts('tests of', index + 1),
+    failed: blocks.flat().flatMap((line) => (line.startsWith(`- ${of}: `) ? [line.slice(`- ${of}: `.length)] : [])),
+    skipped: counts('why', index + 1),
+    leftOut: counts('why | files', 1),
+  }));
+}
+
 /** Returns the page about runs, the oldest release first. */
 export function pageOf(outcomes: readonly Outcome[]): string {
   const releases = outcomes.map(({ of }) => of);
@@ -101,11 +122,15 @@ without CDI. \`node test/cluster/releases.ts\` makes this page from what the run
 }
 
 if (import.meta.main) {
-  const outcomes = process.argv.slice(2).map((argument) => {
+  const page = join(resolve(import.meta.dirname, '../..'), 'docs/kubevirt-releases.md');
+  const outcomes = new Map(
+    (existsSync(page) ? outcomesOn(readFileSync(page, 'utf8')) : []).map((one) => [one.of, one]),
+  );
+  if (process.argv.length === 2) throw new Error('no run is given: node test/cluster/releases.ts v1.6.3=FILE …');
+  for (const argument of process.argv.slice(2)) {
     const [release, file] = argument.split('=');
     if (file === undefined) throw new Error('say what was run on which release: v1.6.3=FILE, the oldest first');
-    return outcomeOf(release!, readFileSync(file, 'utf8'));
-  });
-  if (outcomes.length === 0) throw new Error('no run is given: node test/cluster/releases.ts v1.6.3=FILE …');
-  writeFileSync(join(resolve(import.meta.dirname, '../..'), 'docs/kubevirt-releases.md'), pageOf(outcomes));
+    outcomes.set(release!, outcomeOf(release!, readFileSync(file, 'utf8')));
+  }
+  writeFileSync(page, pageOf([...outcomes.values()]));
 }

@@ -11,6 +11,8 @@ const flagsOf = (name: string, values: string[]): string => values.map((value) =
  */
 const docker = (layers: string): string => `#!/bin/sh
 set -e
+# As docker does: whoever writes the password would end by SIGPIPE if nobody read it.
+[ "$1" != login ] || cat > /dev/null
 [ "$1 $2" = 'buildx build' ] || exit 0
 while [ $# -gt 0 ]; do
   case $1 in --platform) platforms=$2 ;; --tag) tag=$2 ;; --metadata-file) about=$2 ;; esac

@@ -7,11 +7,15 @@ interface ContactOptions {
   behindMs: () => number;
   /** Called when the API server is lost, and when it is back. */
   onChange?: ((isLost: boolean) => void) | undefined;
+  /** Called when it answers after a probe that had no answer, or a late one: watches may have died meanwhile. */
+  onRegained?: () => void;
   everyMs?: number;
   lostAfterMs?: number;
 }
 
 const EVERY_MS = 4_000;
+/** An answer that takes longer, in milliseconds, is in doubt until it is there. */
+const LATE_MS = 1_000;
 /** Long enough for an API server restart or a network hiccup. */
 const LOST_AFTER_MS = 15_000;
 
@@ -20,10 +24,14 @@ const LOST_AFTER_MS = 15_000;
  * nothing happens: only a request tells them apart.
  */
 export class ApiServerContact {
-  readonly #options: Required<Omit<ContactOptions, 'onChange'>> & Pick<ContactOptions, 'onChange'>;
+  readonly #options: Required<Omit<ContactOptions, 'onChange' | 'onRegained'>> &
+    Pick<ContactOptions, 'onChange' | 'onRegained'>;
   readonly #stop = new AbortController();
   #lost = new AbortController();
   #answeredAt = performance.now();
+  /** When the first probe was sent that has had no answer since; null if the last one was answered. */
+  #askedAt: number | null = null;
+  #news = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
 
   constructor({ everyMs = EVERY_MS, lostAfterMs = LOST_AFTER_MS, ...options }: ContactOptions) {
@@ -38,11 +46,36 @@ export class ApiServerContact {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+    this.#askedAt = null;
+    this.#tellWaiting();
   }
 
   /** Aborted when the API server is lost; replaced by a new signal once it is back. */
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** Whether the API server may be out of reach right now: a watch would not tell. */
+  get isInDoubt(): boolean {
+    return this.#askedAt !== null && performance.now() - this.#askedAt > LATE_MS;
+  }
+
+  /** Resolves to true once it answers, if that is in doubt; to false if it is lost. */
+  async answers(): Promise<boolean> {
+    while (this.isInDoubt && !this.lost.aborted) await this.#news.promise;
+    return !this.lost.aborted;
+  }
+
+  #probed(): void {
+    if (this.isInDoubt) this.#options.onRegained?.();
+    this.#answeredAt = performance.now();
+    this.#askedAt = null;
+    this.#tellWaiting();
+  }
+
+  #tellWaiting(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
   }
 
   async #run(): Promise<void> {
@@ -53,9 +86,10 @@ export class ApiServerContact {
       // A hanging request must not keep this loop from noticing how much time has passed.
       if (!isProbing) {
         isProbing = true;
+        this.#askedAt ??= performance.now();
         void probe()
           .then(
-            () => (this.#answeredAt = performance.now()),
+            () => this.#probed(),
             () => {},
           )
           .finally(() => (isProbing = false));
@@ -69,6 +103,7 @@ export class ApiServerContact {
     if (isLost === this.#lost.signal.aborted || this.#stop.signal.aborted) return;
     if (isLost) this.#lost.abort();
     else this.#lost = new AbortController();
+    this.#tellWaiting();
     this.#options.onChange?.(isLost);
   }
 }

@@ -143,6 +143,11 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     this.#stopWatching();
   }
 
+  /** Watches again from where it was, over another connection: the one that it has may be dead, and thus silent. */
+  reconnect(): void {
+    this.#endWatch.abort();
+  }
+
   /** A watch from a version that the API server does not have yet would be silent until it has. */
   #stopWatching(): void {
     this.#watchedVersion = null;

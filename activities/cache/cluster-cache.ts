@@ -58,6 +58,7 @@ export class ClusterCache extends FollowedObjects {
       probe: () => this.noticeRestore(),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: options.onContact,
+      onRegained: () => this.lists.forEach(([, cache]) => cache.reconnect()),
     });
   }
 
@@ -98,6 +99,14 @@ export class ClusterCache extends FollowedObjects {
    */
   get lost(): AbortSignal {
     return this.#contact.lost;
+  }
+
+  /**
+   * Resolves to true once the API server answers, if that is in doubt, and to false if it is lost. While a request
+   * gets through again, what happened before may still be on its way over a connection that was cut off.
+   */
+  follows(): Promise<boolean> {
+    return this.#contact.answers();
   }
 
   /**

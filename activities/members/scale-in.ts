@@ -25,6 +25,7 @@ import { deleteKeepingDisks } from '../disks/keep-disks.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
 import { patchKept } from '../lib/refuse-unkept.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { serverLost } from '../lib/shutdown.ts';
 import { activeMembers } from '../owners/active-members.ts';
 import type { Done } from '../owners/done.ts';
 import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from '../owners/if-owned.ts';
@@ -196,6 +197,7 @@ class LeavingVms extends Tally {
   async #recheck(): Promise<{ owner: StoredVmOwner | undefined; message: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
+    if (!(await this.#cache.follows())) throw serverLost();
     const owner = await this.ownerNow();
     const message = (): string | null =>
       removalBlockedBy({ cause, owner, vms: activeMembers(this.#cache, this.key, owner, role), leaving: vms }) ??

@@ -10,6 +10,10 @@ import type { Counts } from './counts.ts';
 /** Whether a budget asks for migrations on their own. Otherwise, a VM that migrates is not available. */
 export const countsMigrations = ({ maxMigrating }: BudgetSpec): boolean => maxMigrating !== undefined;
 
+/** Whether migrations have their own limit, and this is one. */
+export const isApart = (spec: BudgetSpec, migration: number | undefined): boolean =>
+  migration !== undefined && countsMigrations(spec);
+
 /**
  * Returns how many VMs must stay available; null if the budget does not say. At least one VM may go down, as in a pool,
  * unless the budget says 0: a small percentage would otherwise hold up all updates of a small fleet.

@@ -13,6 +13,7 @@ import {
   countsMigrations,
   formatBudget,
   hoursAt,
+  isApart,
   whyFull,
   whyNoMigration,
   whyOwed,
@@ -104,12 +105,7 @@ class Room {
   /** Counts a VM that may go down, or migrate, at any moment. */
   take(key: string, migration: number | undefined): void {
     const now = this.of(key);
-    this.set(key, this.isApart(migration) ? { ...now, migrating: 1 } : { ...now, available: 0 });
-  }
-
-  /** Whether migrations have their own limit, and this is one. */
-  isApart(migration: number | undefined): boolean {
-    return migration !== undefined && countsMigrations(this.#budget.spec);
+    this.set(key, isApart(this.#budget.spec, migration) ? { ...now, migrating: 1 } : { ...now, available: 0 });
   }
 
   /**
@@ -120,7 +116,7 @@ class Room {
   whyNot(key: string, migration: number | undefined, free: boolean, owed: number): string | null {
     const { available, migrating } = this.of(key);
     const { spec } = this.#budget;
-    if (this.isApart(migration)) {
+    if (isApart(spec, migration)) {
       const others = this.total.migrating - migrating;
       if (others + 1 > spec.maxMigrating!) return whyNoMigration(this.#budget, this.total);
       return others + 1 + owed > spec.maxMigrating! ? whyOwed(this.#budget, owed) : null;
@@ -211,7 +207,7 @@ export class Places {
   #whyNoRoom(key: string, { vm, vmi, migration, by, reason }: PlaceRequest, free: boolean): string | null {
     const owed = aheadOf(this.#budget.status?.waiting ?? [], { by, reason }, this.#now);
     const full = this.#room.whyNot(key, migration, free, owed);
-    if (full !== null || free || this.#room.isApart(migration)) return full;
+    if (full !== null || free || isApart(this.#budget.spec, migration)) return full;
     const domains = this.#domains.whyNot(key, this.#tally.domainOf(vm, vmi));
     return domains === null ? null : `${formatBudget(this.#budget)} has no room: ${domains}`;
   }
@@ -223,7 +219,7 @@ export class Places {
     // A VM that serves may have moved since it was claimed before.
     const domain = vmi?.ready === true ? (now ?? claimed) : (claimed ?? now);
     this.#room.take(key, migration);
-    if (!this.#room.isApart(migration)) this.#domains.add(key, domain);
+    if (!isApart(this.#budget.spec, migration)) this.#domains.add(key, domain);
     const claim = placeOf(request, liveVmi(vmi), at);
     this.claims.set(key, domain === null ? claim : { ...claim, domain });
   }

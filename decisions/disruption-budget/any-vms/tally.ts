@@ -4,7 +4,7 @@ import type { VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 import { namespacedName } from '../restart-budget.ts';
 import type { StoredBudget } from '../stored-budget.ts';
-import { countsMigrations } from './allowed.ts';
+import { countsMigrations, isApart } from './allowed.ts';
 import { selects, type LabelsOfNamespace } from './budget-index.ts';
 import { add, countsOf, labelsMadeBy, missingOf, NOT_COUNTED, type Counts, type VmKeeper } from './counts.ts';
 import { domainOf, DownDomains, type LabelsOfNode } from './domains.ts';
@@ -111,12 +111,15 @@ export class BudgetTally {
     return [...this.#down].map((key) => [key, this.#domains.get(key) ?? null] as const);
   }
 
-  /** The domains of all VMs that are down, and of claimed ones. */
+  /** The domains of all VMs that are down, and of those claimed to go down: one that migrates apart stays available. */
   domains(claims: readonly BudgetClaim[]): DownDomains {
     const absent = claims.filter((claim) => !this.knows(`${claim.namespace}/${claim.vm}`)).length;
     const down = this.budget.spec.topology === undefined ? [] : this.down;
     const domains = new DownDomains(this.budget.spec, down, Math.max(this.missing - absent, 0));
-    for (const { namespace, vm, domain = null } of claims) domains.add(`${namespace}/${vm}`, domain);
+    for (const { namespace, vm, migration, domain = null } of claims) {
+      const key = `${namespace}/${vm}`;
+      if (!isApart(this.budget.spec, migration) || this.of(key)?.available !== 1) domains.add(key, domain);
+    }
     return domains;
   }
 

@@ -334,7 +334,10 @@ describe('with a topology', () => {
     const failed = aDb('db-2', { ready: false });
     expect(granted([one, failed], [claimOf(one, { domain: 'a' })], [on(failed, 'node-b')])).toEqual([true]);
     const migration = { ...on(two, 'node-b'), migration: 1 };
-    expect(granted([one, two], [], [on(one, 'node-a'), migration], { maxMigrating: 1 })).toEqual([true, true]);
+    const asked = [on(one, 'node-a'), migration, on(three, 'node-a')];
+    expect(granted([one, two, three], [], asked, { maxMigrating: 1 })).toEqual([true, true, true]);
+    const begun = zoned([one, two], [], [migration], { maxMigrating: 1 }).claims;
+    expect(granted([one, two], begun, [on(one, 'node-a')], { maxMigrating: 1 })).toEqual([true]);
     expect(granted([one, two], [], [on(one, 'node-a'), migration])).toEqual([true, false]);
   });
 });

@@ -153,8 +153,8 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     const failed = tally.down.flatMap(([key, domain]): BudgetClaim[] => {
       const vm = known.has(key) || domain === null ? undefined : this.#cache.vms.get(key);
       if (vm === undefined) return [];
-      const { namespace, name, uid } = vm;
-      return [{ namespace, vm: name, vmUid: uid, by: '', reason: 'Failed', at, domain: domain! }];
+      const { namespace, name } = vm;
+      return [{ namespace, vm: name, by: '', reason: 'Failed', at, domain: domain! }];
     });
     return failed.slice(0, Math.max(MOST_FAILED - claims.length, 0));
   }

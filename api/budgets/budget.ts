@@ -95,7 +95,6 @@ export type BudgetSpec = z.infer<typeof ClusterWideSpec>;
 /** A place in a budget: from now on the VM may go down at any moment. */
 export const BudgetClaim = DisruptedVm.extend({
   namespace: z.string().max(63).describe('Its namespace.'),
-  vmUid: z.string().describe('UID of the VM.').exactOptional(),
   reason: z
     .enum([...DisruptionReason.options, 'Failed'])
     .describe('What it is disrupted for. Failed: it went down by itself, and its domain counts until it is back.'),

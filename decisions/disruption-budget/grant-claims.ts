@@ -48,15 +48,15 @@ export function grantClaims(
     if (!servesNobody(request.vm, request.vmi) && !budget.stillAdmits(request.vm)) return budget.whyFull();
     if (existing === undefined && claims.size >= CAPS.claims) return `${CAPS.claims} are being disrupted already`;
     budget.charge(request.vm);
-    claims.set(name, claimOf(request, live, at));
+    claims.set(name, claimOf(request, at));
     return null;
   });
   return { claims: [...claims.values()], answers };
 }
 
-const claimOf = ({ vm, vmi, by, migration }: ClaimRequest, live: VmiView | undefined, at: string): DisruptedVm => ({
+const claimOf = ({ vm, vmi, by, migration }: ClaimRequest, at: string): DisruptedVm => ({
   vm: vm.name,
-  ...(live === undefined ? {} : { vmi: live.uid }),
+  ...(vmi === undefined ? {} : { vmi: vmi.uid }),
   by,
   at,
   ...(migration === undefined ? {} : { migration }),

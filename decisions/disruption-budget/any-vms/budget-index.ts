@@ -81,7 +81,6 @@ export class BudgetIndex {
    * `becomes`: the labels that it is about to get, if it counts as if it had either.
    */
   of(vm: Selected, becomes?: Labels): readonly StoredBudget[] {
-    if (this.#budgets.size === 0) return NONE;
     const either = becomes === undefined ? [vm] : [vm, { namespace: vm.namespace, ownLabels: becomes }];
     const found = new Set<string>();
     for (const scope of ['', vm.namespace])
@@ -115,7 +114,7 @@ const termsOf = ({ metadata: { namespace = '' }, spec }: StoredBudget): string[]
 function requiredBy({ selector: { matchLabels = {}, matchExpressions = [] } }: BudgetSpec): string[] {
   for (const [key, value] of Object.entries(matchLabels)) return [`${key}=${value}`];
   const among = matchExpressions.find(({ operator }) => operator === 'In');
-  if (among !== undefined) return [...new Set(among.values)].map((value) => `${among.key}=${value}`);
+  if (among !== undefined) return (among.values ?? []).map((value) => `${among.key}=${value}`);
   const existing = matchExpressions.find(({ operator }) => operator === 'Exists');
   return [existing?.key ?? ''];
 }

@@ -60,7 +60,6 @@ const keyOf = ({ namespace, vm }: BudgetClaim): string => `${namespace}/${vm}`;
 export function stateOfPlace(claim: BudgetClaim, { vmOf, vmiOf }: Seen): 'used' | 'unused' | null {
   const vm = vmOf(keyOf(claim));
   if (vm === undefined || !isActive(vm) || isStandby(vm)) return null;
-  if (claim.vmUid !== undefined && vm.uid !== claim.vmUid) return null;
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   if (!isMeantToRun(vm, vmi) && live === undefined) return null;
@@ -220,7 +219,7 @@ export class Places {
     const domain = vmi?.ready === true ? (now ?? claimed) : (claimed ?? now);
     this.#room.take(key, migration);
     if (!isApart(this.#budget.spec, migration)) this.#domains.add(key, domain);
-    const claim = placeOf(request, liveVmi(vmi), at);
+    const claim = placeOf(request, at);
     this.claims.set(key, domain === null ? claim : { ...claim, domain });
   }
 
@@ -258,15 +257,10 @@ export function grantPlaces(
   return { claims: [...places.claims.values()], answers, counts: places.counts };
 }
 
-const placeOf = (
-  { vm, vmi, by, reason, migration, pastBudgets }: PlaceRequest,
-  live: VmiView | undefined,
-  at: string,
-): BudgetClaim => ({
+const placeOf = ({ vm, vmi, by, reason, migration, pastBudgets }: PlaceRequest, at: string): BudgetClaim => ({
   vm: vm.name,
   namespace: vm.namespace,
-  vmUid: vm.uid,
-  ...(live === undefined ? {} : { vmi: live.uid }),
+  ...(vmi === undefined ? {} : { vmi: vmi.uid }),
   by,
   reason,
   at,

@@ -93,7 +93,6 @@ export class BudgetTally {
   /** In which domain the VM serves, or did last; null if that is not known, or of no concern. */
   domainOf(vm: VmView, vmi: VmiView | undefined): string | null {
     const { spec } = this.budget;
-    if (spec.topology === undefined) return null;
     const now = domainOf(spec, vm, vmi, this.#fleet.labelsOfNode);
     const last = this.#domains.get(namespacedName(vm)) ?? null;
     return vmi?.ready === true ? (now ?? last) : (last ?? now);
@@ -115,7 +114,7 @@ export class BudgetTally {
   domains(claims: readonly BudgetClaim[]): DownDomains {
     const absent = claims.filter((claim) => !this.knows(`${claim.namespace}/${claim.vm}`)).length;
     const down = this.budget.spec.topology === undefined ? [] : this.down;
-    const domains = new DownDomains(this.budget.spec, down, Math.max(this.missing - absent, 0));
+    const domains = new DownDomains(this.budget.spec, down, this.missing - absent);
     for (const { namespace, vm, migration, domain = null } of claims) {
       const key = `${namespace}/${vm}`;
       if (!isApart(this.budget.spec, migration) || this.of(key)?.available !== 1) domains.add(key, domain);

@@ -30,7 +30,6 @@ const ask = (vm: VmView, fields: Partial<PlaceRequest> = {}): PlaceRequest => ({
 const claimOf = (vm: VmView, fields: Partial<BudgetClaim> = {}): BudgetClaim => ({
   vm: vm.name,
   namespace: vm.namespace,
-  vmUid: vm.uid,
   vmi: aVmi(vm).uid,
   by: 'power/other',
   reason: 'Restart',

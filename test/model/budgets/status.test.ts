@@ -104,7 +104,8 @@ const opening = (cron: string) => ({ windows: [{ cron, duration: '1h' }], outsid
 
 test('budgets that are never open at the same time say so, if they have VMs in common', () =>
   play(async (world) => {
-    await createVms(world, ['db-1']);
+    await createVms(world, ['db-1', 'web-1']);
+    labelVm(world, 'web-1', { app: 'web' });
     createBudget(world, 'night', opening('0 3 * * *'));
     createBudget(world, 'day', { ...opening('0 15 * * *'), selector: { matchLabels: { app: 'web' } } });
     await world.wait(3_000);

@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { BudgetSpec, DisruptionReason } from '../../../../api/budgets/budget.ts';
-import { allowedBy, asks } from '../../../../decisions/disruption-budget/any-vms/allowed.ts';
+import { allowedBy, asks, hoursAt } from '../../../../decisions/disruption-budget/any-vms/allowed.ts';
 import { budgetOf } from './fixtures.ts';
 
 const at = (time: string): number => Date.parse(`2026-11-23T${time}Z`);
@@ -50,3 +51,13 @@ test.for<['Allow' | 'Deny', string, boolean]>([
     expect(asks(budgetOf({ maxUnavailable: 1, windows, outside }), 'Restart', at(time))).toBe(isAsked);
   },
 );
+
+test('what a budget says of a time does not depend on which times it was asked about before', () =>
+  fc.assert(
+    fc.property(fc.constantFrom('Allow', 'Deny'), fc.array(fc.nat(5)), (outside, hours) => {
+      const fresh = () => budgetOf({ windows: [{ cron: '0 2 * * *', duration: '1h' }], outside }).spec;
+      const asked = fresh();
+      for (const time of hours.map((hour) => at(`0${hour}:00:00`)))
+        expect(hoursAt(asked, time)).toEqual(hoursAt(fresh(), time));
+    }),
+  ));

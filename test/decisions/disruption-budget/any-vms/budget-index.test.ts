@@ -23,7 +23,8 @@ const budget = fc
     const namespaceSelector = { matchLabels: { tier: 'a' } };
     return {
       ...budgetOf({ ...spec, ...(namespace === undefined && isSelective && { namespaceSelector }) }),
-      metadata: { ...metadata, ...(namespace !== undefined && { namespace }), name: `b${n}`, uid: `${namespace} ${n}` },
+      // The names come after those of the namespaces: a cluster-wide budget is first all the same.
+      metadata: { ...metadata, ...(namespace !== undefined && { namespace }), name: `t${n}`, uid: `${namespace} ${n}` },
     };
   });
 const rank = ({ metadata }: StoredBudget): string => `${metadata.namespace ?? ''} ${metadata.name}`;

@@ -5,6 +5,7 @@ import type { StoredBudget } from '../../../../decisions/disruption-budget/store
 import { budgetOf } from './fixtures.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
+const NIGHT = [{ cron: '0 3 * * *', duration: '1h' }];
 const claim = (vm: string, reason: BudgetClaim['reason'] = 'Restart'): BudgetClaim => ({
   vm,
   namespace: 'shop',
@@ -56,15 +57,26 @@ test('a budget that is full says why, and names the VMs that take its room', () 
   expect(conditionsOf(clusterWide(), both)['Full']!.message).toContain(
     '; claimed: shop/db-1; not available: lab/db-1, shop/db-2',
   );
+  const many = Array.from({ length: 101 }, (_, n) => `shop/db-${n}`);
+  expect(conditionsOf(budget, { ...counted(2), down: many })['Full']!.message).toBe(full);
 });
 
-const NIGHT = [{ cron: '0 3 * * *', duration: '1h' }];
+test('a budget is full since it was first found so, and not while it is closed', () => {
+  const fullSince = '2026-11-23T11:00:00Z';
+  const since = (budget: StoredBudget, available: number) =>
+    statusOf({ ...budget, status: { fullSince } }, counted(available)).fullSince;
+  const budget = budgetOf({ maxUnavailable: 1 });
+  expect([since(budget, 2), since(budget, 3)]).toEqual([fullSince, null]);
+  expect(since(budgetOf({ ...budget.spec, windows: NIGHT, outside: 'Deny' }), 2)).toBe(null);
+  expect(statusOf(budget, counted(2)).fullSince).toBe(new Date(NOW).toISOString());
+});
 
 test.each<[string, Partial<BudgetSpec>, number | null, number | null]>([
   ['without windows', { maxUnavailable: 1 }, 1, 1],
   ['with Allow', { maxUnavailable: 1, windows: NIGHT, outside: 'Allow' }, null, 1],
   ['with Deny', { maxUnavailable: 1, windows: NIGHT, outside: 'Deny' }, 0, 1],
   ['with no limit inside', { windows: NIGHT, outside: 'Deny' }, 0, null],
+  ['with fewer VMs than there must be', { minAvailable: 4 }, 0, 0],
 ])('how many more VMs may go down is said for the time: %s', (_what, spec, outside, inside) => {
   expect(statusOf(budgetOf(spec)).disruptionsAllowed).toBe(outside);
   expect(statusOf(budgetOf(spec), { now: Date.parse('2026-11-23T03:30:00Z') }).disruptionsAllowed).toBe(inside);
@@ -89,9 +101,10 @@ test('a budget that never has room says so, also while it is full, and one witho
     const { Full, Stalled } = conditionsOf(budgetOf(spec));
     expect([Full!.reason, Stalled!.reason]).toEqual(['NeverRoom', 'NeverRoom']);
   }
-  expect(conditionsOf(budgetOf({ minAvailable: 2 }), { ...counted(0, 0), matched: 3 })).toMatchObject({
-    Full: { status: 'False' },
-  });
+  const { Full, Stalled } = conditionsOf(budgetOf({ minAvailable: 2 }), counted(0, 0));
+  expect([Full!.status, Stalled]).toEqual(['False', undefined]);
+  expect(conditionsOf(budgetOf({ minAvailable: 2 }), counted(1, 0))['Full']!.status).toBe('True');
+  expect(conditionsOf(budgetOf({ minAvailable: 2 }), { ...counted(0), matched: 0 })['Stalled']).toBeUndefined();
   expect(conditionsOf(budgetOf({ minAvailable: 2 }), { ...counted(0, 0), matched: 0 })).toMatchObject({
     Full: { status: 'False' },
     Stalled: { reason: 'NothingMatches' },

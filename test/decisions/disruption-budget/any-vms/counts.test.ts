@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { POOL_LABEL } from '../../../../api/labels-and-annotations.ts';
-import { countsOf, type Counts } from '../../../../decisions/disruption-budget/any-vms/counts.ts';
+import { countsOf, labelsMadeBy, type Counts } from '../../../../decisions/disruption-budget/any-vms/counts.ts';
+import type { BudgetTally } from '../../../../decisions/disruption-budget/any-vms/tally.ts';
 import type { Evacuation } from '../../../../decisions/views/evacuation.ts';
 import type { MigrationInFlight } from '../../../../decisions/views/migration.ts';
 import type { VmView } from '../../../../decisions/views/vm.ts';
@@ -57,9 +58,9 @@ const labelled = { metadata: { labels: { app: 'db' } }, ...aPool().spec.template
 const member = (name: string, fields: Partial<VmView> = {}): VmView =>
   aVm(name, { ownLabels: { app: 'db', [POOL_LABEL]: 'web' }, ...fields });
 
-function totalOf(vms: VmView[], spec: Parameters<typeof aPool>[0], fields = {}): Counts {
+function totalOf(vms: VmView[], spec: Parameters<typeof aPool>[0], fields = {}, of = budgetOf({})): Counts {
   const pool = { ...aPool({ template: labelled, ...spec }, fields), kind: 'VirtualMachinePool' };
-  return new FleetOf(vms, [pool]).tally(budgetOf({ maxUnavailable: 1 })).total;
+  return new FleetOf(vms, [pool]).tally(of).total;
 }
 
 describe('missing VMs of a pool', () => {
@@ -76,6 +77,13 @@ describe('missing VMs of a pool', () => {
     const extra = member('web-4', { role: 'Surge' });
     const vms = [member('web-1'), leaving, extra];
     expect(totalOf(vms, { replicas: 3 })).toEqual({ expected: 3, available: 2, migrating: 0 });
+    expect(totalOf([member('web-1'), member('web-2')], { replicas: 1 }).expected).toBe(2);
+  });
+
+  test('have the label of the pool, and those of a replica set have not', () => {
+    const ofPool = budgetOf({ selector: { matchLabels: { [POOL_LABEL]: 'web' } } });
+    expect(totalOf([], { replicas: 3 }, {}, ofPool).expected).toBe(3);
+    expect(labelsMadeBy({ ...aPool({ template: labelled }), kind: 'VirtualMachineReplicaSet' })).toEqual({ app: 'db' });
   });
 });
 
@@ -92,8 +100,17 @@ const change = fc.record({
     }),
   ),
   replicas: fc.option(fc.nat(8)),
-  isRead: fc.boolean(),
+  reads: fc.option(fc.constantFrom('total', 'matched', 'missing', 'down', 'each')),
 });
+
+/** What a tally says, each as the first that it is asked. */
+const SAID = {
+  total: ({ total }: BudgetTally) => ({ ...total }),
+  matched: ({ matched }: BudgetTally) => matched,
+  missing: ({ missing }: BudgetTally) => missing,
+  down: ({ down }: BudgetTally) => down.toSorted(),
+  each: (tally: BudgetTally, keys: string[]) => keys.map((key) => tally.of(key)),
+};
 
 test('a tally counts as a new one would, whatever has changed in between', () =>
   fc.assert(
@@ -104,7 +121,7 @@ test('a tally counts as a new one would, whatever has changed in between', () =>
       fleet.owners.push(pool);
       const tally = fleet.tally(budget);
       const keys = [...fleet.known.keys()];
-      for (const { index, to, replicas, isRead } of changes) {
+      for (const { index, to, replicas, reads } of changes) {
         const key = keys[index]!;
         const name = key.slice('shop/'.length);
         if (to === null) fleet.known.delete(key);
@@ -117,10 +134,9 @@ test('a tally counts as a new one would, whatever has changed in between', () =>
         if (replicas !== null) fleet.owners.push({ ...pool, spec: { ...pool.spec, replicas } });
         tally.changed(key);
         tally.keeperChanged(pool);
-        if (isRead) expect(tally.total).toEqual(fleet.tally(budget).total);
+        if (reads !== null) expect(SAID[reads](tally, keys)).toEqual(SAID[reads](fleet.tally(budget), keys));
       }
-      expect(tally.total).toEqual(fleet.tally(budget).total);
-      for (const key of keys) expect(tally.of(key)).toEqual(fleet.tally(budget).of(key));
+      for (const say of Object.values(SAID)) expect(say(tally, keys)).toEqual(say(fleet.tally(budget), keys));
     }),
   ));
 

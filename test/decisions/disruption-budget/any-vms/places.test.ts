@@ -59,7 +59,20 @@ test('places are granted in the order of the requests, while there is room', () 
 test('a VM that is claimed counts as down, and claims of others are not taken over while its VMI runs', () => {
   expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(two)])).toEqual([full]);
   expect(messages({ maxUnavailable: 3 }, [claimOf(one)], [ask(one)])).toEqual(['power/other is about to disrupt it']);
-  expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(one, { by: 'power/other' })])).toEqual([null]);
+  for (const taken of [ask(one, { by: 'power/other' }), ask(one, { vmi: aVmi(one, { uid: 'next' }) })])
+    expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [taken])).toEqual([null]);
+  expect(messages({ maxUnavailable: 1 }, [claimOf(one)], [ask(one, { vmi: aVmi(one, { ready: false }) })])).toEqual([
+    null,
+  ]);
+});
+
+test('VMs of one name in two namespaces count, and are claimed, apart', () => {
+  const same = aDb('db-1', { namespace: 'bank' });
+  const budget = budgetOf({ maxUnavailable: 2 }, { namespace: undefined as never });
+  const fleet = new FleetOf([one, same, three]);
+  const claims = [claimOf(one), claimOf(same)];
+  expect(grantPlaces(budget, fleet.tally(budget), claims, [], AT)).toMatchObject({ claims, counts: { available: 1 } });
+  expect(stateOfPlace(claims[1]!, fleet)).toBe('unused');
 });
 
 test('a VM that comes under the budget with the act, or has just left it, counts as one more that is down', () => {
@@ -79,13 +92,14 @@ test.each<[string, Partial<BudgetSpec>, Partial<PlaceRequest>]>([
   ['goes down in a domain', { topology: { key: 'zone', maxDomains: 1 } }, {}],
 ])('room that others have waited for is not taken before them by what %s', (_what, spec, fields) => {
   const waiting = [{ by: 'power/first', reason: 'Restart', vms: 1, since: AT, seenAt: AT } as const];
-  const grant = (by: string, more: Partial<BudgetSpec> = {}) => {
+  const grant = (by: string, more: Partial<BudgetSpec> = {}, claims: BudgetClaim[] = []) => {
     const budget = { ...budgetOf({ ...spec, ...more }), status: { waiting } };
     const tally = new FleetOf([one, two, three]).tally(budget);
-    return grantPlaces(budget, tally, [], [ask(one, { ...fields, by })], AT).answers[0]?.message ?? null;
+    return grantPlaces(budget, tally, claims, [ask(one, { ...fields, by })], AT).answers[0]?.message ?? null;
   };
   expect(grant('power/first')).toBe(null);
   expect(grant('power/one')).toBe('disruption budget shop/db has room that another waited for before');
+  if (fields.migration === undefined) expect(grant('power/one', {}, [claimOf(one, { by: 'power/one' })])).toBe(null);
   const { topology, maxMigrating } = spec;
   if (topology === undefined)
     expect(grant('power/one', maxMigrating === undefined ? { maxUnavailable: 2 } : { maxMigrating: 2 })).toBe(null);
@@ -98,11 +112,15 @@ test('a place is no permission once other VMs have failed', () => {
   expect(messages({ maxUnavailable: 2 }, [claimOf(one)], [own], [one, failed, three])).toEqual([null]);
 });
 
-test('a VM without service waits for no room and no window', () => {
-  const failed = aDb('db-2', { ready: false });
-  const closed = { windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' as const };
-  expect(messages({ maxUnavailable: 0, ...closed }, [], [ask(failed)], [one, failed, three])).toEqual([null]);
-});
+test.each<Partial<VmView>>([{ ready: false }, { role: 'Standby' }, { deleting: true }, { runStrategy: 'Halted' }])(
+  'a VM that serves nobody, or soon will not, waits for no room and no window: %j',
+  (fields) => {
+    const vm = aDb('db-2', fields);
+    const closed = { windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' as const };
+    for (const spec of [{ maxUnavailable: 0 }, closed])
+      expect(messages(spec, [], [ask(vm)], [one, vm, three])).toEqual([null]);
+  },
+);
 
 test('nothing begins outside of the windows of a budget that denies it, and the refusal says when they open', () => {
   const budget = budgetOf({ windows: [{ cron: '0 3 * * *', duration: '1h' }], outside: 'Deny' });
@@ -110,6 +128,8 @@ test('nothing begins outside of the windows of a budget that denies it, and the 
   const message = 'disruption budget shop/db: the next window opens at 2026-11-24T03:00:00.000Z';
   expect(grant(AT)).toEqual({ budget: 'budget-db', message, opensAt: Date.parse('2026-11-24T03:00:00Z') });
   expect(grant('2026-11-23T03:30:00.000Z')).toBe(null);
+  const free = { maxUnavailable: 0, windows: budget.spec.windows!, outside: 'Allow' as const };
+  expect(messages(free, [], [ask(one)])).toEqual([null]);
 });
 
 test('a disruption past budgets has no limit and no window, but takes a place that others see', () => {
@@ -124,12 +144,14 @@ test('a disruption past budgets has no limit and no window, but takes a place th
   expect(claims).toEqual([expect.objectContaining({ vm: 'db-1', reason: 'Restart', pastBudgets: true })]);
   const others = Array.from({ length: CAPS.claims }, (_, index) => claimOf(aDb(`other-${index}`)));
   expect(messages({ maxUnavailable: 0 }, others, [past])[0]).toContain('are being disrupted already');
+  others[0] = claimOf(one, { by: past.by });
+  expect(messages({ maxUnavailable: 0 }, others, [past])).toEqual([null]);
 });
 
 test('a VM that was asked for counts as the caller has seen it', () => {
   const failed = aDb('db-2', { ready: false });
-  expect(messages({ maxUnavailable: 1 }, [], [ask(failed), ask(one)], [one, two, three])).toEqual([null, full]);
-  expect(messages({ maxUnavailable: 1 }, [], [ask(two), ask(one)], [one, failed, three])).toEqual([null, full]);
+  expect(messages({ maxUnavailable: 1 }, [], [ask(one), ask(failed)], [one, two, three])).toEqual([full, null]);
+  expect(messages({ maxUnavailable: 1 }, [], [ask(one), ask(two)], [one, failed, three])).toEqual([null, full]);
 });
 
 test('migrations have their own limit, if the budget gives one, and else cost a place like any other act', () => {
@@ -139,9 +161,12 @@ test('migrations have their own limit, if the budget gives one, and else cost a 
     'disruption budget shop/db has no room: 1 VM migrates, and maxMigrating is 1',
   ]);
   expect(messages({ maxUnavailable: 1 }, [], [a, ask(two)])).toEqual([null, full]);
-  expect(messages({ maxUnavailable: 1, maxMigrating: 1 }, [claimOf(one, { migration: 1 })], [ask(two)])).toEqual([
-    null,
-  ]);
+  const apart = { maxUnavailable: 1, maxMigrating: 1 };
+  const begun = grantPlaces(budgetOf(apart), new FleetOf([one, two]).tally(budgetOf(apart)), [], [a], AT).claims;
+  expect(messages(apart, begun, [a, ask(two)])).toEqual([null, null]);
+  const waiting = [{ by: 'power/first', reason: 'Migrate', vms: 1, since: AT, seenAt: AT } as const];
+  const others = { ...budgetOf({ maxMigrating: 1 }), status: { waiting } };
+  expect(grantPlaces(others, new FleetOf([one]).tally(others), [], [ask(one)], AT).answers).toEqual([null]);
 });
 
 test('what is cluster-wide is not named to all who may read a status', () => {
@@ -244,9 +269,10 @@ describe('a claim', () => {
   test('ends once its VM counts by itself', () => {
     expect(stateOf(undefined)).toBe(null);
     expect(stateOf(aDb('db-1', { deleting: true }))).toBe(null);
+    expect(stateOf(aDb('db-1', { role: 'Standby' }))).toBe(null);
     expect(stateOf(aDb('db-1', { uid: 'another' }))).toBe(null);
     expect(stateOf(aDb('db-1', { ready: false }), { deleting: true })).toBe(null);
-    expect(stateOf(aDb('db-1', { ready: false, hasVmi: false }), null)).toBe(null);
+    expect(stateOf(aDb('db-1', { ready: false, hasVmi: false, changingState: true }), null)).toBe(null);
     expect(stateOf(aDb('db-1', { runStrategy: 'Halted', hasVmi: false, ready: false }), null)).toBe(null);
     expect(stateOf(one, { uid: 'next' })).toBe(null);
     expect(stateOf(one, migrating(2, 'Succeeded'), { migration: 2 })).toBe(null);
@@ -302,6 +328,8 @@ describe('with a topology', () => {
     expect(granted([gone, two], [], [on(two, 'node-a')])).toEqual([false]);
     const fixed = aDb('db-1', { ready: false, hasVmi: false, nodeSelector: { zone: 'a' } });
     expect(granted([fixed, two], [], [on(two, 'node-a')])).toEqual([true]);
+    const stopped = aDb('db-1', { runStrategy: 'Halted', ready: false, hasVmi: false });
+    expect(granted([stopped, two], [], [on(two, 'node-a')])).toEqual([true]);
     const another = aDb('db-2', { ready: false, hasVmi: false });
     const topology = { key: 'zone', maxDomains: 2 };
     expect(granted([gone, another, three], [], [on(three, 'node-a')], { topology })).toEqual([false]);
@@ -311,22 +339,25 @@ describe('with a topology', () => {
   test('a VM that is missing from a pool counts as a domain of its own, unless a claim tells where it was', () => {
     const fleet = new FleetOf([one]);
     const template = { metadata: { labels: { app: 'db' } }, ...aPool().spec.template };
-    fleet.owners.push({ ...aPool({ replicas: 1, template }), kind: 'VirtualMachinePool' });
+    fleet.owners.push({ ...aPool({ replicas: 2, template }), kind: 'VirtualMachinePool' });
     fleet.nodes.set('node-a', { zone: 'a' });
     const budget = budgetOf({ topology: { key: 'zone', maxDomains: 1 } });
-    const asked = (claims: BudgetClaim[]) =>
-      grantPlaces(budget, fleet.tally(budget), claims, [on(one, 'node-a')], AT).answers[0]?.message ?? null;
-    expect(asked([])).toContain('in these domains: 1 that are not known');
-    expect(asked([claimOf(aDb('web-1'), { domain: 'b' })])).toContain('in these domains: b;');
-    expect(asked([claimOf(aDb('web-1'), { domain: 'a' })])).toBe(null);
+    const asked = (claims: BudgetClaim[]) => {
+      const { answers, counts } = grantPlaces(budget, fleet.tally(budget), claims, [on(one, 'node-a')], AT);
+      expect(counts.expected).toBe(3);
+      return answers[0]?.message ?? null;
+    };
+    const [lost, other] = [aDb('web-1'), aDb('web-2')];
+    for (const claims of [[], [claimOf(one, { domain: 'a', by: 'power/one' })]])
+      expect(asked(claims)).toContain('in these domains: 2 that are not known');
+    expect(asked([claimOf(lost, { domain: 'b' })])).toContain('in these domains: b and 1 that are not known;');
+    expect(asked([claimOf(lost, { domain: 'a' }), claimOf(other, { domain: 'a' })])).toBe(null);
   });
 
   test('nodes without the label are one domain', () => {
-    expect(granted([one, two, three], [], [on(one, 'node-0'), on(two, 'node-0'), on(three, 'node-a')])).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    const asked = [on(one, 'node-0'), on(two, 'node-0'), on(three, 'node-a')];
+    const why = expect.stringContaining('in these domains: nodes without zone;') as string;
+    expect(zoned([one, two, three], [], asked).answers.map((one) => one?.message ?? null)).toEqual([null, null, why]);
   });
 
   test('a VM without service, and a migration with a limit of its own, wait for no domain', () => {

@@ -259,10 +259,12 @@ export class ClaimQueues<Budget extends Claimable, Claim extends DisruptedVm | B
   #placeOf(budget: Budget, claims: readonly Claim[], { vm, by }: PlaceRequest, since: number): Place<Budget> {
     const claim = claims.find(
       (one) => one.vm === vm.name && one.by === by && ('namespace' in one ? one.namespace === vm.namespace : true),
-    )!;
+    );
     const { namespace, name, uid } = budget.metadata;
     const key = { namespace, name, uid };
     const release = async (): Promise<void> => {
+      // Another request of the same write has taken it over.
+      if (claim === undefined) return;
       const queue = this.#queueOf(key);
       queue.released.push(claim);
       this.#work(key, queue);

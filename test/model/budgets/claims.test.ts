@@ -160,6 +160,21 @@ test('a budget that this worker knows to be full costs no call', () =>
     expect(calls).toBe(0);
   }));
 
+test('a claim that another workflow has taken over in the same write is given back by that alone', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1'], { bootMs: 60_000 });
+    createBudget(world, 'a');
+    await world.wait(1_000);
+    world.server.delete(VirtualMachineInstances, { namespace: NAMESPACE, name: 'db-1' });
+    await world.wait(1_000);
+    const { claim, run } = claimant(world);
+    const answers = await Promise.all(['power/0', 'power/1'].map((by) => claim('db-1', { by })));
+    const holders = () => budgetOf(world, 'a')!.status!.claims!.map(({ by }) => by);
+    expect(holders()).toEqual(['power/1']);
+    await run(() => Promise.all(answers.map((answer) => (answer as DisruptionClaim).release())));
+    expect(holders()).toEqual([]);
+  }));
+
 test('what one worker claims at once costs one write of each budget', () =>
   play(async (world) => {
     const names = ['db-1', 'db-2', 'db-3', 'db-4', 'db-5'];

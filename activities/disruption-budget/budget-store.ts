@@ -93,7 +93,7 @@ export class BudgetStore implements ClaimStore<StoredBudget, BudgetClaim> {
     const { status = {} } = budget;
     const wanted = this.grant(budget, claims, [], new Map()).statusOf(undefined);
     const differs = ([field, value]: [string, unknown]): boolean =>
-      canonical(value ?? null) !== canonical(status[field as keyof BudgetStatus] ?? (field === 'waiting' ? [] : null));
+      canonical(value ?? null) !== canonical(status[field as keyof BudgetStatus] ?? null);
     return Object.entries(wanted).some(differs);
   }
 

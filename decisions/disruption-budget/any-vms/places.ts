@@ -1,7 +1,7 @@
 import type { BudgetClaim, DisruptionReason } from '../../../api/budgets/budget.ts';
 import { CAPS } from '../../../api/lib/caps.ts';
 import type { Refusal } from '../../disruption/held.ts';
-import { isActive, isDown, isMeantToRun, liveVmi, type VmiOf } from '../../health/availability.ts';
+import { isActive, isDown, liveVmi, type VmiOf } from '../../health/availability.ts';
 import { isStandby, type VmView } from '../../views/vm.ts';
 import type { VmiView } from '../../views/vmi.ts';
 import { stateOfMigration } from '../claims.ts';
@@ -62,7 +62,6 @@ export function stateOfPlace(claim: BudgetClaim, { vmOf, vmiOf }: Seen): 'used' 
   if (vm === undefined || !isActive(vm) || isStandby(vm)) return null;
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
-  if (!isMeantToRun(vm, vmi) && live === undefined) return null;
   if (live !== undefined && live.uid === claim.vmi && !vm.changingState) {
     const { migration, at } = claim;
     if (migration === BY_KUBEVIRT) return hasMigratedSince(live, Date.parse(at)) ? null : 'unused';

@@ -62,9 +62,10 @@ test('a VM takes a place in all budgets that select it, in the order of their na
     await world.until(() => world.pool('web')?.status?.readyReplicas === 3, 60_000);
     for (const name of ['b', 'all-of-them', 'a']) createBudget(world, name);
     await world.wait(1_000);
-    const { claim } = claimant(world);
+    const { claim, run } = claimant(world);
     const written = statusWrites(world);
-    expect(isGranted(await claim('web-1'))).toBe(true);
+    const answer = await claim('web-1');
+    if ('message' in answer) return world.break(answer.message);
     expect(written).toEqual(['all-of-them', 'a', 'b', 'web']);
     expect(world.pool('web')?.status?.disruptedVMs?.map(({ vm }) => vm)).toEqual(['web-1']);
     expect(budgetOf(world, 'a')?.status).toMatchObject({
@@ -73,6 +74,12 @@ test('a VM takes a place in all budgets that select it, in the order of their na
       disruptionsAllowed: 0,
       claims: [{ vm: 'web-1', namespace: NAMESPACE, by: 'power/0', reason: 'Restart' }],
     });
+    await run(() => answer.release('pool'));
+    expect([claimsOf(world, 'a'), world.pool('web')?.status?.disruptedVMs]).toEqual([['web-1'], []]);
+    await run(() => answer.release());
+    const another = { namespace: NAMESPACE, name: 'web', uid: 'another' };
+    expect(await claim('web-1', { pool: another })).toEqual({ budget: 'another', message: 'its pool is gone' });
+    expect(claimsOf(world, 'a')).toEqual([]);
   }));
 
 test('what may be for either of two reasons asks the budgets that hold for one of them', () =>
@@ -143,8 +150,12 @@ test('a claim that fails in one budget gives back the places that it has in othe
     await world.wait(2_000);
     world.refuse = ({ verb, key }) =>
       verb === 'patch' && key.name === 'b' ? new KubeError(403, 'Forbidden', 'a policy') : null;
-    await expect(claimant(world).claim('db-1')).rejects.toThrow('a policy');
+    const { claim, claims, run } = claimant(world);
+    await expect(claim('db-1')).rejects.toThrow('a policy');
     expect([claimsOf(world, 'a'), claimsOf(world, 'b')]).toEqual([[], []]);
+    labelVm(world, 'db-1', {});
+    await world.wait(2_000);
+    await expect(run(() => claims.refresh(() => true))).rejects.toThrow('a policy');
   }));
 
 test('a budget that this worker knows to be full costs no call', () =>
@@ -158,6 +169,30 @@ test('a budget that this worker knows to be full costs no call', () =>
     world.onlookers.push({ onCall: ({ process }) => void (process === worker.process && calls++) });
     expect(await claim('db-1')).toMatchObject({ budget: budgetOf(world, 'b')!.metadata.uid });
     expect(calls).toBe(0);
+  }));
+
+test('what waits is listed as a workflow with its number of VMs, until that leaves', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1', 'db-2']);
+    createBudget(world, 'a', { maxUnavailable: 0 });
+    await world.wait(3_000);
+    const { claim, claims, run, worker } = claimant(world);
+    let writes = 0;
+    world.onlookers.push({
+      onCall: ({ process, verb }) => void (process === worker.process && verb === 'patch' && writes++),
+    });
+    const waiting = () => budgetOf(world, 'a')?.status?.waiting?.map(({ by, vms }) => [by, vms]);
+    const leave = async (by: string): Promise<void> => {
+      run(() => claims.leave(by));
+      await world.wait(500);
+    };
+    const by = 'pool/lab/shop/web/update/abc/1';
+    await Promise.all(['db-1', 'db-2'].map((name) => claim(name, { by })));
+    await world.wait(500);
+    await leave('power/another');
+    expect(waiting()).toEqual([['pool/lab/shop/web', 2]]);
+    await leave(by);
+    expect([waiting(), writes]).toEqual([[], 2]);
   }));
 
 test('a claim that another workflow has taken over in the same write is given back by that alone', () =>
@@ -352,14 +387,19 @@ test('without budgets, a claim of a VM in a pool writes the status of that alone
   play(async (world) => {
     await world.people.createPool('web', aSpec({ replicas: 1 }));
     await createVms(world, ['db-1']);
-    const { claim, worker } = claimant(world);
+    const { claim, run, worker } = claimant(world);
     const calls: string[] = [];
     world.onlookers.push({
       onCall: ({ process, verb, resource, subresource }) =>
         void (process === worker.process && calls.push(`${verb} ${resource?.plural}/${subresource}`)),
     });
     expect([isGranted(await claim('db-1')), calls]).toEqual([true, []]);
-    expect([isGranted(await claim('web-1')), calls]).toEqual([true, ['patch virtualmachinepools/status']]);
+    const answer = await claim('web-1');
+    expect([isGranted(answer), calls]).toEqual([true, ['patch virtualmachinepools/status']]);
+    const isFresh = (): boolean => run(() => (answer as DisruptionClaim).isFresh());
+    expect(isFresh()).toBe(true);
+    await world.wait(10_001);
+    expect(isFresh()).toBe(false);
   }));
 
 test('a claim is too old as soon as its first place is, however long the others took', () =>
@@ -394,7 +434,12 @@ test('a place that is given back, or was not used for a minute, is free', () =>
     await one.run(() => first.release());
     expect(claimsOf(world, 'a')).toEqual([]);
     expect(isGranted(await one.claim('db-1'))).toBe(true);
-    await world.wait(50_000);
+    await world.wait(1_000);
+    // Others wait for its VM, and not for room.
+    expect(isGranted(await other.claim('db-1'))).toBe(false);
+    await world.wait(1_000);
+    expect(budgetOf(world, 'a')?.status?.waiting).toEqual([]);
+    await world.wait(48_000);
     expect(isGranted(await other.claim('db-2'))).toBe(false);
     await world.wait(20_000);
     expect(isGranted(await other.claim('db-2'))).toBe(true);

@@ -59,6 +59,17 @@ async function claimFor(world: World, name: string): Promise<void> {
   await runAs(worker.process, () => claims.claim(asked));
 }
 
+test('budgets whose status the API server refuses hold up no other', () =>
+  play(async (world) => {
+    await createVms(world, ['db-1']);
+    world.refuse = ({ verb, key }) =>
+      verb === 'patch' && key.name?.startsWith('refused') === true ? new KubeError(403, 'Forbidden', 'a policy') : null;
+    for (let n = 0; n < 10; n++) createBudget(world, `refused-${n}`);
+    createBudget(world, 'a');
+    await world.wait(4_000);
+    expect(budgetOf(world, 'a')?.status?.matched).toBe(1);
+  }));
+
 test('a claim that is over is taken off the status, though it makes no more room', () =>
   play(async (world) => {
     await createVms(world, ['db-1', 'db-2'], { bootMs: 60_000 });

@@ -280,15 +280,11 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     });
     try {
       for await (const event of events) {
-        // What still comes is from before the restore.
+        // What still comes is from before a restore, or comes again.
         if (ended.aborted) return;
         if (event.type === 'ERROR') {
-          const {
-            code,
-            reason = String(code),
-            message = `the watch of ${resource.plural} failed with ${code}`,
-          } = event.object;
-          throw new KubeError(code, reason, message);
+          const { code, reason = String(code), message } = event.object;
+          throw new KubeError(code, reason, message ?? `the watch of ${resource.plural} failed with ${code}`);
         }
         this.#outage.end();
         onProgress();

@@ -12,10 +12,10 @@ import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
 
 /**
  * Changes close together count as one: within this time, in milliseconds, and longer if a look takes long, so that the
- * looks of a large fleet take at most a quarter of a core, and a twentieth while no VM is on its way.
+ * looks of a large fleet take at most a tenth of a core, and a twentieth while no VM is on its way.
  */
 const SETTLE_MS = 10;
-const SETTLE_LOOKS = 3;
+const SETTLE_LOOKS = 9;
 const IDLE_SETTLE = { looks: 20, mostMs: 5_000 };
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;

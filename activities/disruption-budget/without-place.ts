@@ -5,14 +5,11 @@ type Wait = <T>(wait: Promise<T>) => Promise<T>;
 
 const waits = new AsyncLocalStorage<Wait>();
 
-/** Acts once there is a place. Calls `onLeft` whenever the act leaves its place: others may act then. */
+/** Acts once there is a place. Calls `onLeft` when the act leaves its place for a wait: others may act meanwhile. */
 export async function inPlace<T>(places: Semaphore, onLeft: () => void, act: () => Promise<T>): Promise<T> {
-  const leave = (): void => {
+  const wait: Wait = async (one) => {
     places.release();
     onLeft();
-  };
-  const wait: Wait = async (one) => {
-    leave();
     try {
       return await one;
     } finally {
@@ -23,7 +20,7 @@ export async function inPlace<T>(places: Semaphore, onLeft: () => void, act: () 
   try {
     return await waits.run(wait, act);
   } finally {
-    leave();
+    places.release();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { NotAdmitted } from '../disruption-budget/claim.ts';
 
@@ -82,4 +83,32 @@ export interface DisruptionMethod<Item extends { name: string }, O extends { vm:
   givenBack(item: Item, stop: WaveStop): O | null;
   /** Whether others must learn of the outcome before all others are known. */
   isNews(outcome: O): boolean;
+}
+
+export interface WaveOptions {
+  cache: ClusterCache;
+  /** Aborted when the worker is asked to shut down. */
+  stopping: AbortSignal;
+  /** Aborted when the wave is to start on no further VM, and not to wait for VMs in progress. */
+  cancelRequested: AbortSignal;
+  /** How many VMs are acted on at once. */
+  concurrency: number;
+  /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
+  idleMs: number;
+  /** For how long that has been so before, in milliseconds. */
+  idledMs: number;
+  /** After how long routine outcomes are reported, in milliseconds. */
+  reportMs: number;
+}
+
+/** The outcomes of VMs; VMs in progress have none yet. */
+export interface WaveResult<O, B extends Begun> {
+  outcomes: O[];
+  begun: B[];
+  /** Whether nothing is left to be waited for. */
+  isOver: boolean;
+  /** For how long nothing has been on its way, in milliseconds; 0 if something is. */
+  idledMs: number;
+  /** What a later look must have seen. */
+  minVersions: ResourceVersions;
 }

@@ -1,14 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions } from '../../decisions/lib/resource-versions.ts';
 import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Semaphore } from '../../kubernetes/lib/semaphore.ts';
 import { Changes } from '../cache/changes.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { inPlace } from '../disruption-budget/without-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
-import type { Begun, DisruptionMethod, Turn, WaveStop } from './method.ts';
+import type { Begun, DisruptionMethod, Turn, WaveOptions, WaveResult, WaveStop } from './method.ts';
 
 /**
  * Changes close together count as one: within this time, in milliseconds, and longer if a look takes long, so that the
@@ -35,48 +34,21 @@ const BEGUN_FOR_EACH = 4;
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;
 
-export interface WaveOptions {
-  cache: ClusterCache;
-  /** Aborted when the worker is asked to shut down. */
-  stopping: AbortSignal;
-  /** Aborted when the wave is to start on no further VM, and not to wait for VMs in progress. */
-  cancelRequested: AbortSignal;
-  /** How many VMs are acted on at once. */
-  concurrency: number;
-  /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
-  idleMs: number;
-  /** For how long that has been so before, in milliseconds. */
-  idledMs: number;
-  /** After how long routine outcomes are reported, in milliseconds. */
-  reportMs: number;
-}
-
-/** The outcomes of VMs; VMs in progress have none yet. */
-export interface WaveResult<O, B extends Begun> {
-  outcomes: O[];
-  begun: B[];
-  /** Whether nothing is left to be waited for. */
-  isOver: boolean;
-  /** For how long nothing has been on its way, in milliseconds; 0 if something is. */
-  idledMs: number;
-  /** What a later look must have seen. */
-  minVersions: ResourceVersions;
-}
-
 /**
  * Disrupts VMs one by one: whenever one is back, the next goes down at once. Ends when all have an outcome, and earlier
  * to report outcomes, or if it can act on no VM. All is derived from the objects, so that an attempt on another worker
  * continues where this one was.
  */
-export async function disrupt<Item extends { name: string }, O extends { vm: string }, B extends Begun>(
+export async function runWave<Item extends { name: string }, O extends { vm: string }, B extends Begun>(
   method: DisruptionMethod<Item, O, B>,
   options: WaveOptions,
 ): Promise<WaveResult<O, B>> {
   const changes = new Changes(options.cache, options.stopping, (change) => method.concerns(change));
+  const wave = new Wave(method, options, changes);
   try {
-    return await new Wave(method, options, changes).run();
+    return await wave.run();
   } finally {
-    changes.stop();
+    wave.end();
   }
 }
 
@@ -91,6 +63,8 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   readonly #beganAt = Date.now();
   readonly #restores: number;
   readonly #acts: Semaphore;
+  /** What may be acted on, as the last look has chosen it, the first at the end. */
+  #next: Item[] = [];
   #failuresInARow = 0;
   readonly #tries = new Map<string, number>();
   #notBefore = 0;
@@ -115,6 +89,12 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     for (const one of begun) this.#onTheirWay.set(one.item.name, one);
     for (const item of halfDone) this.#begin(item, false);
     options.cancelRequested.addEventListener('abort', () => changes.poke());
+  }
+
+  /** Begins with nothing more. */
+  end(): void {
+    this.#next = [];
+    this.#changes.stop();
   }
 
   async run(): Promise<WaveResult<O, B>> {
@@ -144,6 +124,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   async #look(now: number): Promise<number[]> {
+    this.#next = [];
     const times = await this.#follow(now);
     const stop = this.#method.stop(this.#outcomes, now);
     const mayStart = stop === null && !this.#in.cancelRequested.aborted;
@@ -179,10 +160,22 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (turn.open === 0) return [];
     const pauseMs = this.#notBefore - performance.now();
     if (pauseMs > 0) return [now + pauseMs];
-    const room = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
-    for (const item of turn.next.slice(0, Math.max(room, 0))) this.#begin(item, true);
+    this.#next = turn.next.toReversed();
+    this.#beginNext();
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
+  }
+
+  /** Goes on without another look, which takes longer at a large fleet than many acts do. */
+  #goOn(): void {
+    const now = Date.now();
+    if (this.#dueAt(now) > now) this.#beginNext();
+  }
+
+  /** Begins with as many as there are places for. */
+  #beginNext(): void {
+    const room = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
+    for (const item of this.#next.splice(-room, Math.max(room, 0)).toReversed()) this.#begin(item, true);
   }
 
   /**
@@ -224,6 +217,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     const { name } = item;
     const acting = this.#act(item, isNew).finally(() => {
       this.#acting.delete(name);
+      this.#goOn();
       this.#changes.poke();
     });
     this.#acting.set(name, acting);
@@ -234,14 +228,18 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     try {
       const outcome = await inPlace(
         this.#acts,
-        () => this.#changes.poke(),
+        () => this.#goOn(),
         () => this.#method.execute(item, begun),
       );
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#in.cache.catchUp(this.#method.minVersions);
       this.#failuresInARow = 0;
       this.#acts.size = Math.min(this.#acts.size + 1, this.#in.concurrency);
-      if (outcome instanceof NotAdmitted) return;
+      if (outcome instanceof NotAdmitted) {
+        // Others would be refused as well.
+        this.#next = [];
+        return;
+      }
       // The time of a VM counts from when it was acted on.
       const since = isNew ? Date.now() : begun.since;
       if (outcome === null) this.#onTheirWay.set(item.name, { item, begun: { ...begun, since } });
@@ -254,6 +252,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   #handleError(item: Item, error: unknown): void {
     // Temporal has told it of a cancellation before this wave has heard of that.
     if (error instanceof CancelledFailure) return;
+    this.#next = [];
     if (!isTransient(error) || isRefusal(error)) {
       this.#failure = { error };
       return;

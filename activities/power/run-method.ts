@@ -18,8 +18,8 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ofMembers, type Changed } from '../cache/changes.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import { claimant, NotAdmitted } from '../disruption-budget/claim.ts';
-import type { DisruptionMethod, Followed, Turn, WaveProgress, WaveStop } from '../disruption/method.ts';
-import { disrupt, type WaveOptions } from '../disruption/wave.ts';
+import type { DisruptionMethod, Followed, Turn, WaveOptions, WaveProgress, WaveStop } from '../disruption/method.ts';
+import { runWave } from '../disruption/wave.ts';
 import { isCancelRequested } from '../lib/current-attempt.ts';
 import { digestOf } from '../lib/digest.ts';
 import type { Authority } from '../operations/authority.ts';
@@ -168,7 +168,7 @@ export abstract class RunMethod<Plan extends RunPlan> implements DisruptionMetho
     options: WaveOptions,
     operationVersion: RunChanges['operationVersion'],
   ): Promise<{ changes: RunChanges; plan: Plan; idledMs: number }> {
-    const { outcomes, begun, isOver, idledMs, minVersions } = await disrupt(this, options);
+    const { outcomes, begun, isOver, idledMs, minVersions } = await runWave(this, options);
     if (isOver) this.#in.claims.leave(claimant());
     const { plan, digest } = this.#found!;
     const settled = outcomes.map((outcome) => this.settled(outcome));

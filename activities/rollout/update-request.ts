@@ -1,7 +1,6 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/owners/batch.ts';
-import type { Begun } from '../disruption/method.ts';
-import type { WaveResult } from '../disruption/wave.ts';
+import type { Begun, WaveResult } from '../disruption/method.ts';
 import type { PoolKey } from '../owners/owner-key.ts';
 
 /** VMs of a batch. */

@@ -6,7 +6,7 @@ import type { ActivityOptions } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
-import { disrupt } from '../disruption/wave.ts';
+import { runWave } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { isLastingFailure } from '../lib/lasting-failure.ts';
@@ -55,7 +55,7 @@ export function createUpdateActivities(options: UpdateActivityOptions) {
         const { pool, updater, template } = prepared;
         const expanded = await revisions.expanded(key, revision);
         const method = new UpdateMethod({ cache, claims: options.claims, request, updater, template, expanded });
-        const { outcomes, begun, minVersions } = await disrupt(method, { ...options, cancelRequested, ...PACE });
+        const { outcomes, begun, minVersions } = await runWave(method, { ...options, cancelRequested, ...PACE });
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes: inShort(outcomes), begun, minVersions };
       }),

@@ -67,8 +67,8 @@ export const whyMigrating = ({ name, phase, createdAt, ...more }: InFlight): str
 
 /**
  * From when the time of a VM counts that KubeVirt migrates by itself for a live update, in milliseconds since the
- * epoch: since that migration was made, if it has begun; and until then not while KubeVirt migrates others that were
- * begun with it, because it has few places for migrations. `all`: the VMIs that were begun together.
+ * epoch: since that migration has begun; and until then not while KubeVirt migrates others that were begun with it,
+ * because it has few places for migrations. `all`: the VMIs that were begun together.
  */
 export function liveUpdateCountsFrom(
   { migration }: Pick<VmiView, 'migration'>,
@@ -76,7 +76,7 @@ export function liveUpdateCountsFrom(
   since: number,
   now: number,
 ): number {
-  if (isBegun(migration)) return Math.max(migration.createdAt, since);
+  if (isBegun(migration)) return Math.max(migration.begunAt ?? migration.createdAt, since);
   if (all.some((one) => isBegun(one.migration))) return now;
   return all.reduce((latest, { migratedAt }) => Math.max(latest, migratedAt ?? 0), since);
 }

@@ -61,12 +61,14 @@ export const isInFlight = ({ status }: VirtualMachineInstanceMigration): boolean
 export function inFlightView(object: Stored<VirtualMachineInstanceMigration>): MigrationInFlight | null {
   const { metadata, spec, status } = object;
   if (!isInFlight(object)) return null;
+  const begun = begunAt(object);
   return {
     namespace: metadata.namespace!,
     name: metadata.name,
     vmiName: spec.vmiName,
     phase: status?.phase || 'Pending',
     createdAt: Date.parse(metadata.creationTimestamp),
+    ...(begun === null ? {} : { begunAt: begun }),
     ...(isOverQuota(object) ? { overQuota: true } : {}),
   };
 }

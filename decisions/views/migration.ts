@@ -45,6 +45,8 @@ export interface MigrationInFlight {
   phase: string;
   /** Milliseconds since the epoch. */
   createdAt: number;
+  /** When KubeVirt gave it a place among those that run at once, as far as KubeVirt says so. */
+  begunAt?: number;
   /** A ResourceQuota rejects the pod that the VMI would migrate to. */
   overQuota?: true;
 }

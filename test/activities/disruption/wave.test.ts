@@ -5,9 +5,17 @@ import { expect, test, vi } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NotAdmitted } from '../../../activities/disruption-budget/claim.ts';
 import { withoutPlace } from '../../../activities/disruption-budget/without-place.ts';
-import type { Begun, DisruptionMethod, Turn, WaveProgress, WaveStop } from '../../../activities/disruption/method.ts';
+import type {
+  Begun,
+  DisruptionMethod,
+  Turn,
+  WaveOptions,
+  WaveProgress,
+  WaveResult,
+  WaveStop,
+} from '../../../activities/disruption/method.ts';
 import { Refusals } from '../../../activities/disruption/refusals.ts';
-import { disrupt, type WaveOptions, type WaveResult } from '../../../activities/disruption/wave.ts';
+import { runWave } from '../../../activities/disruption/wave.ts';
 import { withGracefulCancel } from '../../../activities/lib/graceful-cancel.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
@@ -95,6 +103,8 @@ interface Run {
   /** Has the wave look again. */
   look: () => void;
   env: MockActivityEnvironment;
+  /** As if the worker was asked to shut down. */
+  stop: () => void;
   /** As if the API server had been restored from a backup. */
   restore: () => void;
 }
@@ -119,9 +129,10 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
   const env = new MockActivityEnvironment();
   const { begun = [], ...more } = options;
   Object.assign(fleet, { begun, vms: names.map((name) => ({ name })) });
+  const stopping = new AbortController();
   const how = {
     cache: caches as unknown as ClusterCache,
-    stopping: new AbortController().signal,
+    stopping: stopping.signal,
     concurrency: CONCURRENCY,
     idleMs: 2_000,
     idledMs: 0,
@@ -129,10 +140,10 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
     ...more,
   };
   const result = env.run(() =>
-    withGracefulCancel((asked) => disrupt(fleet, { ...how, cancelRequested: asked })),
+    withGracefulCancel((asked) => runWave(fleet, { ...how, cancelRequested: asked })),
   ) as Promise<WaveResult<Outcome, Begun>>;
   const look = (): void => listeners.forEach((listener) => listener({}));
-  return { result, look, env, restore: () => void caches.restores++ };
+  return { result, look, env, stop: () => stopping.abort(), restore: () => void caches.restores++ };
 }
 
 async function until(isSo: () => boolean, look: () => void): Promise<void> {
@@ -329,9 +340,64 @@ test('a VM that waits for a known time is not given back before that', async () 
   expect(await result).toMatchObject({ isOver: true });
 });
 
+/** A look that takes so long that the next one comes long after the first acts have ended. */
+class LargeFleet extends Fleet {
+  override most = 20;
+  override turn(...progress: Parameters<Fleet['turn']>): Turn<Vm> {
+    for (const since = performance.now(); performance.now() - since < 20;);
+    return super.turn(...progress);
+  }
+}
+const names = Array.from({ length: 20 }, (_, index) => `vm-${index}`);
+
+test('acts follow each other without a look between them, in order, and never more at once than may', async () => {
+  const fleet = new LargeFleet();
+  let [acting, most] = [0, 0];
+  const act = async (): Promise<null> => {
+    most = Math.max(most, ++acting);
+    await setImmediate();
+    acting--;
+    return null;
+  };
+  fleet.instead.push(...names.map(() => act));
+  const { result, look } = run(fleet, names);
+  await until(
+    () => fleet.taken.length === 20,
+    () => {},
+  );
+  expect(fleet.looks).toBe(1);
+  expect(fleet.taken).toEqual(names);
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(CONCURRENCY);
+  names.forEach((name) => fleet.back.add(name));
+  look();
+  expect((await result).outcomes).toHaveLength(20);
+});
+
+test.each<[string, () => Promise<NotAdmitted | null>, ((wave: Run) => unknown)?]>([
+  ['its workflow wants something else', async () => null, ({ env }) => env.cancel()],
+  ['its worker stops', async () => null, ({ stop }) => stop()],
+  ['a VM is refused its place', async () => new NotAdmitted('no room')],
+  ['the API server is in trouble', () => Promise.reject(new KubeUnreachable('away'))],
+  ['drover has a fault', () => Promise.reject(new KubeError(422, 'Invalid', 'a fault'))],
+])('once %s, no VM is begun with that an earlier look has chosen', async (_, end, happen) => {
+  const fleet = new LargeFleet();
+  const held = Promise.withResolvers<void>();
+  fleet.instead.push(...names.slice(0, 4).map(() => () => held.promise.then(end)));
+  const wave = run(fleet, names);
+  wave.result.catch(() => {});
+  await until(() => fleet.taken.length === 4, wave.look);
+  happen?.(wave);
+  await setImmediate();
+  const { looks } = fleet;
+  held.resolve();
+  await setImmediate();
+  expect([fleet.looks, fleet.taken.length]).toEqual([looks, 4]);
+  wave.env.cancel();
+});
+
 test('VMs that only wait leave their places to others, and take one again before they are acted on', async () => {
-  const fleet = new Fleet();
-  fleet.most = Infinity;
+  const fleet = new LargeFleet();
   const claimed = Promise.withResolvers<null>();
   const names = Array.from({ length: 16 }, (_, index) => `vm-${index}`);
   let [acting, mostActing] = [0, 0];
@@ -345,6 +411,7 @@ test('VMs that only wait leave their places to others, and take one again before
     });
   const { result, look } = run(fleet, names);
   await until(() => fleet.taken.length === names.length, look);
+  expect(fleet.looks).toBe(1);
   claimed.resolve(null);
   for (const name of names) fleet.back.add(name);
   let isOver = false;

@@ -10,10 +10,13 @@ const vmi = (phase?: string, createdAt = T + 100_000, migratedAt: number | null 
   migratedAt,
 });
 
+const waited: Moving = { migration: { ...vmi('Running').migration!, begunAt: T + 300_000 }, migratedAt: null };
+
 describe('the time of a live update that KubeVirt makes by a migration', () => {
   test.each<[title: string, own: Moving, others: Moving[], expected: number]>([
     ['counts from its beginning if KubeVirt migrates none', vmi(), [vmi()], T],
     ['counts from its migration, once that has begun', vmi('Running'), [vmi('Running')], T + 100_000],
+    ['not from when that was made and waited for a place', waited, [vmi('Running')], T + 300_000],
     ['counts no sooner than it was begun', vmi('Running', T - 5), [], T],
     ['does not count while others migrate and it waits', vmi(), [vmi('Running')], NOW],
     ['nor while its own migration waits', vmi('Pending'), [vmi('TargetReady')], NOW],

@@ -7,14 +7,14 @@ interface ContactOptions {
   behindMs: () => number;
   /** Called when the API server is lost, and when it is back. */
   onChange?: ((isLost: boolean) => void) | undefined;
-  /** Called when it answers after a probe that had no answer, or a late one: watches may have died meanwhile. */
+  /** Called when it answers after a probe that failed: watches may have died meanwhile. */
   onRegained?: () => void;
   everyMs?: number;
   lostAfterMs?: number;
 }
 
 const EVERY_MS = 4_000;
-/** An answer that takes longer, in milliseconds, is in doubt until it is there. */
+/** An API server that takes longer, in milliseconds, may be out of reach. */
 const LATE_MS = 1_000;
 /** Long enough for an API server restart or a network hiccup. */
 const LOST_AFTER_MS = 15_000;
@@ -24,13 +24,13 @@ const LOST_AFTER_MS = 15_000;
  * nothing happens: only a request tells them apart.
  */
 export class ApiServerContact {
-  readonly #options: Required<Omit<ContactOptions, 'onChange' | 'onRegained'>> &
-    Pick<ContactOptions, 'onChange' | 'onRegained'>;
+  readonly #options: ContactOptions & Required<Pick<ContactOptions, 'everyMs' | 'lostAfterMs'>>;
   readonly #stop = new AbortController();
   #lost = new AbortController();
   #answeredAt = performance.now();
   /** When the first probe was sent that has had no answer since; null if the last one was answered. */
   #askedAt: number | null = null;
+  #hasFailed = false;
   #news = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
 
@@ -55,21 +55,19 @@ export class ApiServerContact {
     return this.#lost.signal;
   }
 
-  /** Whether the API server may be out of reach right now: a watch would not tell. */
-  get isInDoubt(): boolean {
-    return this.#askedAt !== null && performance.now() - this.#askedAt > LATE_MS;
-  }
-
-  /** Resolves to true once it answers, if that is in doubt; to false if it is lost. */
+  /** Resolves to true once the API server answers, if an answer is late by now; to false if it is lost. */
   async answers(): Promise<boolean> {
-    while (this.isInDoubt && !this.lost.aborted) await this.#news.promise;
+    const isLate = (): boolean => performance.now() - (this.#askedAt ?? Infinity) > LATE_MS;
+    while (isLate() && !this.lost.aborted) await this.#news.promise;
     return !this.lost.aborted;
   }
 
-  #probed(): void {
-    if (this.isInDoubt) this.#options.onRegained?.();
+  #answer(): void {
+    // A late answer shows that connections have outlived whatever held it up.
+    if (this.#hasFailed) this.#options.onRegained?.();
     this.#answeredAt = performance.now();
     this.#askedAt = null;
+    this.#hasFailed = false;
     this.#tellWaiting();
   }
 
@@ -89,8 +87,8 @@ export class ApiServerContact {
         this.#askedAt ??= performance.now();
         void probe()
           .then(
-            () => this.#probed(),
-            () => {},
+            () => this.#answer(),
+            () => (this.#hasFailed = true),
           )
           .finally(() => (isProbing = false));
       }

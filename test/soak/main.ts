@@ -77,5 +77,6 @@ if (values.help || values.kills === undefined) {
   process.stdout.write(USAGE);
   process.exitCode = values.help ? 0 : 2;
 } else {
-  process.exitCode = await main(Number(values.kills));
+  // What was interrupted may still wait for servers that are gone.
+  process.exit(await main(Number(values.kills)));
 }

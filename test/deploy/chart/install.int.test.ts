@@ -8,7 +8,8 @@ import type { KubeObject } from '../../../api/objects.ts';
 import { CustomResourceDefinitions, Namespaces, ServiceAccounts } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { aFleet, until } from '../../integration/fleet.ts';
+import { aFleet, until, type TestWorker } from '../../integration/fleet.ts';
+import { namespacesOfShards } from '../../integration/namespaces-of-shards.ts';
 import { isSoak } from '../../soak.ts';
 import { Installed } from '../package/installed.ts';
 import { readManifests } from '../rights.ts';
@@ -89,7 +90,7 @@ spec:
 
 /** Makes a pool with the command that npm has installed, and rolls a change through it. */
 async function makeAndRoll(namespace: string): Promise<void> {
-  const file = join(installed.folder, 'pool.yaml');
+  const file = join(installed.folder, `${namespace}.yaml`);
   const drover = async (...args: string[]): Promise<string> => {
     const { code, output } = await installed.run('drover', [...args, '--namespace', namespace]);
     expect({ args, code, output }).toMatchObject({ code: 0 });
@@ -102,6 +103,15 @@ async function makeAndRoll(namespace: string): Promise<void> {
   expect(await drover('rollout', 'status', 'pool', 'web')).toMatch(/ 2\/2 updated, 2 ready: Complete/);
   expect(await drover('history', 'pool', 'web')).toMatch(/restart +web-.* Updated/);
 }
+
+/** Starts a worker as a Deployment has it run, with the rights of its account. */
+async function startWorkerOf(workload: Workload): Promise<TestWorker> {
+  const account = await kubeconfigOf(fleet(), workload.spec.template.spec.serviceAccountName);
+  return fleet().startWorker({ ...environmentOf(workload), KUBECONFIG: account });
+}
+
+const uninstall = (): Promise<string> =>
+  helm.run('uninstall', 'drover', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
 
 /** Kinds of what the setup leaves in the cluster. */
 async function leftOfSetup(): Promise<string[]> {
@@ -141,8 +151,7 @@ test.each<'helm' | 'helm3'>(isSoak ? ['helm', 'helm3'] : ['helm'])(
     // The worker, as the release has it run.
     const before = await deployment();
     expect(before.spec.template.spec.containers[0]).toMatchObject({ image: 'drover:0.0.9', args: ['worker'] });
-    const account = await kubeconfigOf(fleet(), before.spec.template.spec.serviceAccountName);
-    const worker = await fleet().startWorker({ ...environmentOf(before), KUBECONFIG: account });
+    const worker = await startWorkerOf(before);
     const namespace = await fleet().namespace();
     await makeAndRoll(namespace);
     const uids = async (): Promise<string[]> =>
@@ -171,7 +180,7 @@ test.each<'helm' | 'helm3'>(isSoak ? ['helm', 'helm3'] : ['helm'])(
     expect((await deployment()).spec.replicas).toBe(2);
     expect(await releaseOf(OLD)).toBe('99.0.0');
 
-    await helm.run('uninstall', 'drover', '--namespace', NAMESPACE, '--kubeconfig', fleet().stack.kubeconfig);
+    await uninstall();
     await expect(deployment()).rejects.toMatchObject({ status: 404 });
     expect(await definition(NEW)).toBeDefined();
     expect(await definition(OLD)).toBeDefined();
@@ -180,3 +189,24 @@ test.each<'helm' | 'helm3'>(isSoak ? ['helm', 'helm3'] : ['helm'])(
     await worker.kill();
   },
 );
+
+test('an upgrade divides the cluster into shards, and their workers continue what the worker before them has begun', async () => {
+  helm = await Helm.get('helm');
+  const { kube } = fleet();
+  await annotate(OLD, { [RELEASE_ANNOTATION]: null });
+  const chart = await helm.packed(packageJson.version);
+  await release('install', chart);
+  const former = await startWorkerOf(await deployment());
+  const namespaces = await namespacesOfShards(fleet());
+  await Promise.all(namespaces.map(makeAndRoll));
+
+  const shards = [{ takes: ['0'] }, { takes: ['1', 'cluster'] }];
+  await release('upgrade', chart, { settings: { DROVER_SHARDS: 2 }, workers: { shards } });
+  const { items } = await kube.list<Workload>(Deployments, { namespace: NAMESPACE });
+  expect(items.map(({ metadata }) => metadata.name)).toEqual(['drover-worker-0', 'drover-worker-1-cluster']);
+  const workers = await Promise.all(items.map(startWorkerOf));
+  await former.kill();
+  await Promise.all(namespaces.map(makeAndRoll));
+  await uninstall();
+  for (const worker of workers) await worker.kill();
+});

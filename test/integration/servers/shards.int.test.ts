@@ -2,22 +2,12 @@ import { expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { OperationStatus } from '../../../api/operations/operation.ts';
 import { ClusterVirtualMachineDisruptionBudgets, ClusterVirtualMachineOperations } from '../../../api/resources.ts';
-import { portionOf } from '../../../decisions/shards/portion.ts';
 import { poolIdOf } from '../../../workflows/lib/messages.ts';
 import { drover, nowhere } from '../../clients/drover.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
+import { namespacesOfShards } from '../namespaces-of-shards.ts';
 
 const fleet = aFleet({ workers: 1, ownStack: true });
-
-/** A namespace in each of two shards. */
-async function aNamespaceEach(): Promise<string[]> {
-  const found: string[] = [];
-  while (found[0] === undefined || found[1] === undefined) {
-    const namespace = await fleet().namespace();
-    found[portionOf(namespace, 2).shard!] ??= namespace;
-  }
-  return found;
-}
 
 const divide = async (shards: number): Promise<void> =>
   expect(await drover(['setup', '--shards', String(shards)], { ...nowhere, ...fleet().stack.env })).toMatchObject({
@@ -58,7 +48,7 @@ const isRestarted = (name: string) =>
 
 test('a cluster is divided into two shards under a rollout, and made one again: each pool continues on its own queue', async () => {
   const [former] = [await fleet().worker()];
-  const namespaces = await aNamespaceEach();
+  const namespaces = await namespacesOfShards(fleet());
   for (const namespace of namespaces)
     await fleet().createPool(namespace, 'web', { replicas: 3, maxUnavailable: 1, template: templateOf(1) });
   await Promise.all(namespaces.map(isUpdated));

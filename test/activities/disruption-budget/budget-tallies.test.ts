@@ -90,9 +90,9 @@ const BUDGETS = [
 function says(tallies: BudgetTallies) {
   const counted = [...tallies.index.values()].map((budget) => {
     const { matched, total, missing, down } = tallies.tally(budget);
-    return [budget.metadata.uid, matched, { ...total }, missing, down.toSorted()];
+    return [budget.metadata.uid, matched, { ...total }, missing, new Map(down)] as const;
   });
-  return counted.toSorted();
+  return new Map(counted.map(([uid, ...tally]) => [uid, tally]));
 }
 
 test('a worker that has followed all changes counts as one does that begins now', () =>

@@ -108,7 +108,7 @@ const SAID = {
   total: ({ total }: BudgetTally) => ({ ...total }),
   matched: ({ matched }: BudgetTally) => matched,
   missing: ({ missing }: BudgetTally) => missing,
-  down: ({ down }: BudgetTally) => down.toSorted(),
+  down: ({ down }: BudgetTally) => new Map(down),
   each: (tally: BudgetTally, keys: string[]) => keys.map((key) => tally.of(key)),
 };
 

@@ -143,7 +143,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     this.#stopWatching();
   }
 
-  /** Watches again from where it was, over another connection: the one that it has may be dead, and thus silent. */
+  /** Continues the watch over another connection: the present one may be dead, and thus silent. */
   reconnect(): void {
     this.#endWatch.abort();
   }

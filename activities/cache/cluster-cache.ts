@@ -102,8 +102,8 @@ export class ClusterCache extends FollowedObjects {
   }
 
   /**
-   * Resolves to true once the API server answers, if that is in doubt, and to false if it is lost. While a request
-   * gets through again, what happened before may still be on its way over a connection that was cut off.
+   * Resolves to true once the API server answers, if that is in doubt, and to false if it is lost. When requests get
+   * through again after a cut-off, watch events from before may still be on their way.
    */
   follows(): Promise<boolean> {
     return this.#contact.answers();

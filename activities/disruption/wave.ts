@@ -166,7 +166,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     return [...turn.times, ...this.#idle(turn, now)];
   }
 
-  /** Goes on without another look, which takes longer at a large fleet than many acts do. */
+  /** Continues without another look, which takes longer at a large fleet than many acts do. */
   #goOn(): void {
     const now = Date.now();
     if (this.#dueAt(now) > now) this.#beginNext();

@@ -45,7 +45,7 @@ export interface MigrationInFlight {
   phase: string;
   /** Milliseconds since the epoch. */
   createdAt: number;
-  /** When KubeVirt gave it a place among those that run at once, as far as KubeVirt says so. */
+  /** When KubeVirt began the migration, in milliseconds since the epoch; absent if KubeVirt has not begun it. */
   begunAt?: number;
   /** A ResourceQuota rejects the pod that the VMI would migrate to. */
   overQuota?: true;

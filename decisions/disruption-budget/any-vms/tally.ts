@@ -110,7 +110,7 @@ export class BudgetTally {
     return [...this.#down].map((key) => [key, this.#domains.get(key) ?? null] as const);
   }
 
-  /** The domains of all VMs that are down, and of those claimed to go down: one that migrates apart stays available. */
+  /** The domains of all VMs that are down or claimed to go down. A VM that migrates under its own limit stays up. */
   domains(claims: readonly BudgetClaim[]): DownDomains {
     const absent = claims.filter((claim) => !this.knows(`${claim.namespace}/${claim.vm}`)).length;
     const down = this.budget.spec.topology === undefined ? [] : this.down;

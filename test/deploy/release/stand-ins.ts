@@ -11,7 +11,7 @@ const flagsOf = (name: string, values: string[]): string => values.map((value) =
  */
 const docker = (layers: string): string => `#!/bin/sh
 set -e
-# As docker does: whoever writes the password would end by SIGPIPE if nobody read it.
+# As docker does: if nobody read the password, its writer would end by SIGPIPE.
 [ "$1" != login ] || cat > /dev/null
 [ "$1 $2" = 'buildx build' ] || exit 0
 while [ $# -gt 0 ]; do

@@ -25,7 +25,7 @@ test('a place in a strict set is free once its VM is gone, though a worker freez
     { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
   ));
 
-// Seeds in which the deletions are with the worker that is cut off, and it deletes before its watch has gone on.
+// Seeds in which the deletions are with the worker that is cut off, and that worker deletes before its watch continues.
 test.each([
   ['seven', [1_000, 5_000, 1_000], [2, 41, 67]],
   ['twelve', [300, 9_000, 3_000], [19, 56, 74]],

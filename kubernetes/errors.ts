@@ -119,3 +119,10 @@ const NO_WEBHOOK = /^Internal error occurred: failed calling webhook /;
 /** Reports whether the refusal may concern this object alone; a full quota concerns all. */
 export const isRefusalOfOne = (error: unknown): error is KubeError | ActRefused =>
   isRefusal(error) && !error.message.includes('exceeded quota');
+
+/** Why a request had no answer, in a few words. */
+export function faultOf(error: unknown): string {
+  const { message, code } = error as Error & { code?: string };
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'what answers there does not speak TLS';
+  return message.trim() === '' ? (code ?? 'no answer') : message.trim();
+}

@@ -1,7 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { credentialsIn } from './config.ts';
-import { KubeError, KubeUnreachable } from './errors.ts';
+import { faultOf, KubeError, KubeUnreachable } from './errors.ts';
 import { checkingLast, NotSent } from './lib/checking-last.ts';
 import { deadlineOf } from './lib/deadline.ts';
 import { headersToImpersonate, type Impersonated } from './lib/impersonation.ts';
@@ -23,6 +23,8 @@ export interface HttpRequest {
   signal?: AbortSignal | undefined;
   /** Milliseconds that the server may take to begin its answer, and between parts of it. */
   deadlineMs?: number;
+  /** Sent at once, whatever waits: it asks whether the API server answers. */
+  isProbe?: boolean;
   /** Called when all waiting is over and the request goes out; if it throws, nothing is sent. */
   lastCheck?: (() => void) | undefined;
 }
@@ -157,13 +159,14 @@ export class Transport {
   }
 
   /** Calls `send` once a connection is free; what must hold right before a write is asked again if that took a wait. */
-  async #withPermit<T>({ method, path, signal }: HttpRequest, send: () => Promise<T>): Promise<T> {
+  async #withPermit<T>({ method, path, signal, isProbe = false }: HttpRequest, send: () => Promise<T>): Promise<T> {
     const shares = sharesOf({ method, path }, this.#options.connections ?? CONNECTIONS);
     const mayGo = async (): Promise<void> => {
       await this.#refresh();
       if (method !== 'GET') await this.#options.beforeWrite?.(path);
     };
     await mayGo();
+    if (isProbe) return send();
     const isFree = this.#calling.tryAcquire(shares);
     if (!isFree) await this.#calling.wait(signal, shares);
     try {
@@ -291,10 +294,4 @@ export class Transport {
     if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
     return new Agent({ allowH2: false, pipelining: 1, keepAliveTimeout: 60_000, ...options, connect });
   }
-}
-
-function faultOf(error: unknown): string {
-  const { message, code } = error as Error & { code?: string };
-  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'what answers there does not speak TLS';
-  return message.trim() === '' ? (code ?? 'no answer') : message.trim();
 }

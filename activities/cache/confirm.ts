@@ -55,7 +55,7 @@ export async function wasRestored(
   { seen, deadlineMs }: { seen: bigint; deadlineMs: number },
 ): Promise<boolean> {
   const path = `${pathOf(VirtualMachinePools, namespace)}?limit=1`;
-  const { metadata } = await client.request<Partial<KubeList>>({ method: 'GET', path, deadlineMs });
+  const { metadata } = await client.request<Partial<KubeList>>({ method: 'GET', path, deadlineMs, isProbe: true });
   const version = metadata?.resourceVersion;
   return isVersion(version) && BigInt(version) < seen;
 }

@@ -2,6 +2,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { CacheChange } from '../cache/objects/cache-change.ts';
 import type { NotAdmitted } from '../disruption-budget/claim.ts';
+import type { ActsOfWaves } from './acts-of-waves.ts';
 
 /** A VM that a wave has started on. */
 export interface Begun {
@@ -93,6 +94,8 @@ export interface WaveOptions {
   cancelRequested: AbortSignal;
   /** How many VMs are acted on at once. */
   concurrency: number;
+  /** Shared by all waves of the worker. */
+  acts: ActsOfWaves;
   /** If no VM is in progress and none can be started on for this long, in milliseconds, the rest is given back. */
   idleMs: number;
   /** For how long that has been so before, in milliseconds. */

@@ -94,6 +94,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   /** Begins with nothing more. */
   end(): void {
     this.#next = [];
+    this.#in.acts.leave(this.#goOn);
     this.#changes.stop();
   }
 
@@ -162,20 +163,25 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (pauseMs > 0) return [now + pauseMs];
     this.#next = turn.next.toReversed();
     this.#beginNext();
+    if (this.#next.length === 0) this.#in.acts.leave(this.#goOn);
     this.#countIdle(turn, now);
     return [...turn.times, ...this.#idle(turn, now)];
   }
 
   /** Continues without another look, which takes longer at a large fleet than many acts do. */
-  #goOn(): void {
+  readonly #goOn = (): void => {
     const now = Date.now();
     if (this.#dueAt(now) > now) this.#beginNext();
-  }
+  };
 
-  /** Begins with as many as there are places for. */
+  /** Begins with as many as there are places for. A wave of one VM waits for no other. */
   #beginNext(): void {
-    const room = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
+    const { acts } = this.#in;
+    const first = this.#acting.size + this.#onTheirWay.size + this.#ended.size === 0 ? 1 : 0;
+    const own = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
+    const room = Math.min(own, Math.max(acts.free, first));
     for (const item of this.#next.splice(-room, Math.max(room, 0)).toReversed()) this.#begin(item, true);
+    if (this.#next.length > 0) acts.wait(this.#goOn);
   }
 
   /**
@@ -214,32 +220,26 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   #begin(item: Item, isNew: boolean): void {
-    const { name } = item;
+    const end = this.#in.acts.begin();
     const acting = this.#act(item, isNew).finally(() => {
-      this.#acting.delete(name);
+      this.#acting.delete(item.name);
+      end();
       this.#goOn();
       this.#changes.poke();
     });
-    this.#acting.set(name, acting);
+    this.#acting.set(item.name, acting);
   }
 
   async #act(item: Item, isNew: boolean): Promise<void> {
     const begun = this.#method.begin(item, Date.now(), isNew);
     try {
-      const outcome = await inPlace(
-        this.#acts,
-        () => this.#goOn(),
-        () => this.#method.execute(item, begun),
-      );
+      const outcome = await inPlace(this.#acts, this.#goOn, () => this.#method.execute(item, begun));
       // The worker that follows it must have seen what was done.
       if (outcome === null) await this.#in.cache.catchUp(this.#method.minVersions);
       this.#failuresInARow = 0;
       this.#acts.size = Math.min(this.#acts.size + 1, this.#in.concurrency);
-      if (outcome instanceof NotAdmitted) {
-        // Others would be refused as well.
-        this.#next = [];
-        return;
-      }
+      // Others would be refused as well.
+      if (outcome instanceof NotAdmitted) return void (this.#next = []);
       // The time of a VM counts from when it was acted on.
       const since = isNew ? Date.now() : begun.since;
       if (outcome === null) this.#onTheirWay.set(item.name, { item, begun: { ...begun, since } });

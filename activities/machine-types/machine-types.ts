@@ -4,6 +4,7 @@ import type { TransitionCounts } from '../../decisions/machine-types/transition.
 import type { WantedResult } from '../../decisions/machine-types/wanted-results.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import type { WaveOptions } from '../disruption/method.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { Authority, type WorkflowIdOf } from '../operations/authority.ts';
@@ -35,14 +36,12 @@ interface PatchedVms {
   minVersions: ResourceVersions;
 }
 
-interface MachineTypeActivityOptions extends ActivityOptions {
+interface MachineTypeActivityOptions extends ActivityOptions, Pick<WaveOptions, 'acts' | 'stopping'> {
   claims: DisruptionClaims;
   workflowIdOf: WorkflowIdOf;
   reports: StatusReports;
   /** The same as `concurrency`, for short patches that nothing waits for. */
   patchConcurrency: number;
-  /** Aborted when the worker is asked to shut down. */
-  stopping: AbortSignal;
   /** Called with the state of a transition, and with what was done. */
   onLook?: (id: string, counts: TransitionCounts) => void;
   onPatched?: (count: number) => void;

@@ -3,6 +3,7 @@ import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts
 import type { StoredOperation } from '../../decisions/views/stored-operation.ts';
 import type { ActivityOptions } from '../cache/access.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import type { WaveOptions } from '../disruption/method.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
 import { Authority, type WorkflowIdOf } from '../operations/authority.ts';
 import { refuseRestored } from '../operations/refuse-restored.ts';
@@ -13,13 +14,11 @@ import { PowerMethod } from './power-method.ts';
 import { preflightPatch, type TriedChange } from './preflight-patch.ts';
 import type { ChangedPower, ChangePowerRequest } from './request.ts';
 
-export interface PowerActivityOptions extends ActivityOptions {
+export interface PowerActivityOptions extends ActivityOptions, Pick<WaveOptions, 'acts' | 'stopping'> {
   claims: DisruptionClaims;
   chosenVms: ChosenVmsOfRuns;
   workflowIdOf: WorkflowIdOf;
   reports: StatusReports;
-  /** Aborted when the worker is asked to shut down. */
-  stopping: AbortSignal;
 }
 
 export function createPowerActivities({

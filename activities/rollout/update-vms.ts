@@ -6,6 +6,7 @@ import type { ActivityOptions } from '../cache/access.ts';
 import { References } from '../configuration/references.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import type { DisruptionClaims } from '../disruption-budget/disruption-claims.ts';
+import type { WaveOptions } from '../disruption/method.ts';
 import { runWave } from '../disruption/wave.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withGracefulCancel } from '../lib/graceful-cancel.ts';
@@ -30,11 +31,9 @@ function inShort(outcomes: readonly UpdateOutcome[]): UpdateOutcome[] {
   return outcomes.map((one) => (one.message === undefined ? one : { ...one, message: one.message.slice(0, length) }));
 }
 
-interface UpdateActivityOptions extends ActivityOptions {
+interface UpdateActivityOptions extends ActivityOptions, Pick<WaveOptions, 'acts' | 'stopping'> {
   claims: DisruptionClaims;
   revisions: Revisions;
-  /** Aborted when the worker is asked to shut down. */
-  stopping: AbortSignal;
 }
 
 export function createUpdateActivities(options: UpdateActivityOptions) {

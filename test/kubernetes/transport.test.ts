@@ -173,6 +173,15 @@ test('calls that are aborted while they wait for a connection cost none', async 
   expect(sockets.size).toBe(1);
 });
 
+test('a call that asks whether the API server answers is sent before all that wait for a connection', async () => {
+  const { transport, seen, answer } = await heldTransport();
+  const waiting = ['/a', '/b'].map((path) => transport.json({ method: 'GET', path }));
+  const probe = transport.json({ method: 'GET', path: '/probe', isProbe: true });
+  await answer();
+  await Promise.all([...waiting, probe]);
+  expect(seen).toEqual(['/first', '/probe', '/a', '/b']);
+});
+
 test.each([1, 2])('what is checked last is checked when a connection is open: check %i refuses', async (check) => {
   const served: string[] = [];
   const transport = await transportTo(({ method }, response) => {

@@ -5,6 +5,7 @@ import { expect, test, vi } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { NotAdmitted } from '../../../activities/disruption-budget/claim.ts';
 import { withoutPlace } from '../../../activities/disruption-budget/without-place.ts';
+import { ActsOfWaves } from '../../../activities/disruption/acts-of-waves.ts';
 import type {
   Begun,
   DisruptionMethod,
@@ -109,7 +110,7 @@ interface Run {
   restore: () => void;
 }
 
-interface Options extends Pick<WaveOptions, 'idleMs' | 'idledMs' | 'reportMs'> {
+interface Options extends Pick<WaveOptions, 'acts' | 'idleMs' | 'idledMs' | 'reportMs'> {
   begun: Begun[];
 }
 
@@ -134,6 +135,7 @@ function run(fleet: Fleet, names: readonly string[], options: Partial<Options> =
     cache: caches as unknown as ClusterCache,
     stopping: stopping.signal,
     concurrency: CONCURRENCY,
+    acts: new ActsOfWaves(128),
     idleMs: 2_000,
     idledMs: 0,
     reportMs: 60_000,
@@ -439,6 +441,31 @@ test('so many VMs wait for their claims as can be acted on before these expire, 
   void result.then((found) => (isOver = found.isOver));
   await until(() => isOver, look);
   expect(fleet.taken).toHaveLength(names.length);
+});
+
+test('waves of a worker begin so many acts together, one wave after the other, but the first act of each at once', async () => {
+  const acts = new ActsOfWaves(32);
+  const answered = Promise.withResolvers<null>();
+  const waves = Array.from({ length: 12 }, (_, wave) => {
+    const fleet = new Fleet();
+    fleet.most = Infinity;
+    const names = Array.from({ length: 20 }, (_, index) => `vm-${wave}-${index}`);
+    fleet.instead.push(...names.map(() => () => answered.promise));
+    return { fleet, names, ...run(fleet, names, { acts }) };
+  });
+  const begun = (): number[] => waves.map(({ fleet }) => fleet.taken.length);
+  await until(
+    () => begun().every((count) => count > 0),
+    () => {},
+  );
+  // Each takes 4 at first.
+  expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
+  expect(acts.free).toBe(0);
+  for (const { fleet, names } of waves) names.forEach((name) => fleet.back.add(name));
+  answered.resolve(null);
+  const ends = await Promise.all(waves.map(({ result }) => result));
+  expect(ends.every(({ isOver, outcomes }) => isOver && outcomes.length === 20)).toBe(true);
+  expect(acts.free).toBe(32);
 });
 
 test('a wave whose windows are shorter than its deadline adds up the time that they are open, and ends', async () => {

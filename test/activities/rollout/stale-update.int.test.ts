@@ -1,6 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
+import { ActsOfWaves } from '../../../activities/disruption/acts-of-waves.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { Updated } from '../../../activities/rollout/update-request.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -60,6 +61,7 @@ async function suspended(): Promise<Scene> {
     claims: new DisruptionClaims(workerCache.client, workerCache.cache),
     revisions: new Revisions(workerCache),
     concurrency: 8,
+    acts: new ActsOfWaves(128),
     stopping: new AbortController().signal,
   });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;

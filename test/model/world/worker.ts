@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../../../activities/cache/snapshot.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/disruption-claims.ts';
+import { ActsOfWaves } from '../../../activities/disruption/acts-of-waves.ts';
 import { createEvacuationActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/heal-vm.ts';
@@ -119,6 +120,7 @@ export function createWorker(options: WorkerOptions): Worker {
     claims: new DisruptionClaims(client, cache),
     revisions,
     concurrency: 3,
+    acts: new ActsOfWaves(4),
     stopping: stopping.signal,
   };
   const told = new BatchCache();

@@ -186,13 +186,14 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
 
   /**
    * Adds up the time between looks in which VMs might have been taken, and none was. Time until a known time, such as
-   * the start of a window, is not idle, and neither is time without a wave: workers may have been away.
+   * the start of a window, or until other waves leave places, is not idle, and neither is time without a wave: workers
+   * may have been away.
    */
   #countIdle({ isTimed = false }: Turn<Item>, now: number): void {
     const isBusy = this.#busy().size > 0;
     const since = this.#idleAt === null ? 0 : Math.max(now - this.#idleAt, 0);
     this.#idledMs = isBusy ? 0 : this.#idledMs + since;
-    this.#idleAt = isBusy || isTimed ? null : now;
+    this.#idleAt = isBusy || isTimed || this.#next.length > 0 ? null : now;
   }
 
   /** Gives the rest back if nothing is on its way that could make room for it. */

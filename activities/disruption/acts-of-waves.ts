@@ -1,5 +1,5 @@
-/** An act that takes longer, in milliseconds, gives its place to others: a webhook may hold up all of a namespace. */
-const SLOW_MS = 5_000;
+/** An act that takes longer, in milliseconds, gives its place to others: a webhook may hold up a write for as long. */
+const SLOW_MS = 30_000;
 
 /**
  * Places for what all waves of a worker do at once. The wave that has waited longest has them first, until it has begun

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
@@ -443,40 +443,49 @@ test('so many VMs wait for their claims as can be acted on before these expire, 
   expect(fleet.taken).toHaveLength(names.length);
 });
 
-test('waves of a worker begin so many acts together, one wave after the other, but the first act of each at once', async () => {
-  const acts = new ActsOfWaves(32);
-  const answered = Promise.withResolvers<null>();
-  const waves = Array.from({ length: 12 }, (_, wave) => {
-    const fleet = new Fleet();
-    fleet.most = Infinity;
-    const names = Array.from({ length: 20 }, (_, index) => `vm-${wave}-${index}`);
-    fleet.instead.push(...names.map(() => () => answered.promise));
-    // The first acts of the last ones are done at once: they have nothing in progress, and wait for the others.
-    if (wave >= 8) fleet.instead[0] = () => (fleet.back.add(names[0]!), Promise.resolve(null));
-    return { fleet, names, ...run(fleet, names, { acts, idleMs: 1 }) };
-  });
-  const looks = (): number[] => waves.map(({ fleet }) => fleet.looks);
-  const begun = (): number[] => waves.map(({ fleet }) => fleet.taken.length);
-  await until(
-    () => begun().every((count) => count > 0),
-    () => {},
-  );
-  // Each takes 4 at first.
-  expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
-  expect(acts.free).toBe(0);
-  await until(
-    () => looks().every((count) => count > 5),
-    () => waves.forEach(({ look }) => look()),
-  );
-  expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
-  for (const { fleet, names } of waves) names.forEach((name) => fleet.back.add(name));
-  answered.resolve(null);
-  const ends = await Promise.all(waves.map(({ result }) => result));
-  expect(
-    ends.every(({ isOver, outcomes }) => isOver && outcomes.filter(({ end }) => end === 'done').length === 20),
-  ).toBe(true);
-  expect(acts.free).toBe(32);
-});
+/** A wave that is not told of its turn looks again only after so long. */
+const LOOK_AGAIN_MS = 30_000;
+
+test(
+  'waves of a worker begin so many acts together, one wave after the other, but the first act of each at once',
+  { timeout: LOOK_AGAIN_MS / 2 },
+  async () => {
+    const acts = new ActsOfWaves(32);
+    const answered = Promise.withResolvers<null>();
+    const waves = Array.from({ length: 12 }, (_, wave) => {
+      const fleet = new Fleet();
+      fleet.most = Infinity;
+      const names = Array.from({ length: 20 }, (_, index) => `vm-${wave}-${index}`);
+      fleet.instead.push(...names.map(() => () => answered.promise));
+      // The first acts of the last ones are done at once: they have nothing in progress, and wait for the others.
+      if (wave >= 8) fleet.instead[0] = () => (fleet.back.add(names[0]!), Promise.resolve(null));
+      return { fleet, names, ...run(fleet, names, { acts, idleMs: 1 }) };
+    });
+    const looks = (): number[] => waves.map(({ fleet }) => fleet.looks);
+    const begun = (): number[] => waves.map(({ fleet }) => fleet.taken.length);
+    await until(
+      () => begun().every((count) => count > 0),
+      () => {},
+    );
+    // Each takes 4 at first.
+    expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
+    expect(acts.free).toBe(0);
+    await until(
+      () => looks().every((count) => count > 5),
+      () => waves.forEach(({ look }) => look()),
+    );
+    // No look is due when places come free.
+    for (let seen = ''; seen !== looks().join(); await setTimeout(50)) seen = looks().join();
+    expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
+    for (const { fleet, names } of waves) names.forEach((name) => fleet.back.add(name));
+    answered.resolve(null);
+    const ends = await Promise.all(waves.map(({ result }) => result));
+    expect(
+      ends.every(({ isOver, outcomes }) => isOver && outcomes.filter(({ end }) => end === 'done').length === 20),
+    ).toBe(true);
+    expect(acts.free).toBe(32);
+  },
+);
 
 test('a wave whose windows are shorter than its deadline adds up the time that they are open, and ends', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });

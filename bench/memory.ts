@@ -26,13 +26,16 @@ const HAND = 'virt-controller';
 /** Half of 1Gi, the container's memory. */
 const HEAP = '--max-old-space-size=512';
 
+/** A list of hundreds of pools takes the API server a tenth of a second. */
+const POLL_MS = Math.max(500, POOLS * 10);
+
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
 
 async function untilAllPools({ kube }: Bench, holds: (pool: KubeObject, status: PoolStatus) => boolean): Promise<void> {
   for (;;) {
     const { items } = await kube.list(VirtualMachinePools, { namespace: NAMESPACE });
     if (items.every((pool) => holds(pool, (pool['status'] ?? {}) as PoolStatus))) return;
-    await sleep(500);
+    await sleep(POLL_MS);
   }
 }
 

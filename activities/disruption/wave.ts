@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { cancellationSignal } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { maxVersions } from '../../decisions/lib/resource-versions.ts';
@@ -168,11 +169,14 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     return [...turn.times, ...this.#idle(turn, now)];
   }
 
-  /** Continues without another look, which takes longer at a large fleet than many acts do. */
-  readonly #goOn = (): void => {
+  /**
+   * Continues without another look, which takes longer at a large fleet than many acts do. The end of another wave's act
+   * may call this: what begins then belongs to the activity of this wave, and ends with no other.
+   */
+  readonly #goOn = AsyncResource.bind((): void => {
     const now = Date.now();
     if (this.#dueAt(now) > now) this.#beginNext();
-  };
+  });
 
   /** Begins with as many as there are places for. A wave of one VM waits for no other. */
   #beginNext(): void {

@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
@@ -456,10 +457,11 @@ test(
       const fleet = new Fleet();
       fleet.most = Infinity;
       const names = Array.from({ length: 20 }, (_, index) => `vm-${wave}-${index}`);
-      fleet.instead.push(...names.map(() => () => answered.promise));
+      const contexts = new Set<Context>();
+      fleet.instead.push(...names.map(() => () => (contexts.add(Context.current()), answered.promise)));
       // The first acts of the last ones are done at once: they have nothing in progress, and wait for the others.
       if (wave >= 8) fleet.instead[0] = () => (fleet.back.add(names[0]!), Promise.resolve(null));
-      return { fleet, names, ...run(fleet, names, { acts, idleMs: 1 }) };
+      return { fleet, names, contexts, ...run(fleet, names, { acts, idleMs: 1 }) };
     });
     const looks = (): number[] => waves.map(({ fleet }) => fleet.looks);
     const begun = (): number[] => waves.map(({ fleet }) => fleet.taken.length);
@@ -484,6 +486,9 @@ test(
       ends.every(({ isOver, outcomes }) => isOver && outcomes.filter(({ end }) => end === 'done').length === 20),
     ).toBe(true);
     expect(acts.free).toBe(32);
+    // Each act belongs to its wave's activity, and does not end with that of another.
+    expect(new Set(waves.flatMap(({ contexts }) => [...contexts])).size).toBe(12);
+    expect(waves.every(({ contexts }) => contexts.size === 1)).toBe(true);
   },
 );
 

@@ -1,5 +1,5 @@
-/** An act that takes longer, in milliseconds, gives its place to others: a webhook may hold up a write for as long. */
-const SLOW_MS = 30_000;
+/** Of all places, acts in one namespace take at most so many: a webhook may hold up all writes there. */
+const OF_NAMESPACE = 3 / 4;
 
 /**
  * Places for what all waves of a worker do at once. The wave that has waited longest has them first, until it has begun
@@ -10,17 +10,19 @@ const SLOW_MS = 30_000;
 export class ActsOfWaves {
   readonly #most: number;
   #now = 0;
+  readonly #inNamespaces = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  get free(): number {
-    return Math.max(this.#most - this.#now, 0);
+  /** Whether there is a place for an act in this namespace. */
+  isFree(namespace: string): boolean {
+    return this.#now < this.#most && this.#in(namespace) < this.#most * OF_NAMESPACE;
   }
 
-  /** Calls `goOn` when there are places, in the order in which waves have begun to wait, until `leave`. */
+  /** Calls `goOn` when there is a place, in the order in which waves have begun to wait, until `leave`. */
   wait(goOn: () => void): void {
     this.#waiting.add(goOn);
   }
@@ -29,25 +31,21 @@ export class ActsOfWaves {
     this.#waiting.delete(goOn);
   }
 
-  /** Takes a place. Returns what gives it back. */
-  begin(): () => void {
-    this.#now++;
-    const end = (): void => {
-      clearTimeout(slow);
-      if (hasEnded) return;
-      hasEnded = true;
-      this.#now--;
-      this.#serve();
+  /** Takes a place, even if none is free. Returns what gives it back. */
+  begin(namespace: string): () => void {
+    this.#count(namespace, 1);
+    return () => {
+      this.#count(namespace, -1);
+      for (const goOn of this.#waiting) if (this.#now < this.#most) goOn();
     };
-    let hasEnded = false;
-    const slow = setTimeout(end, SLOW_MS);
-    return end;
   }
 
-  #serve(): void {
-    for (const goOn of this.#waiting) {
-      if (this.free === 0) return;
-      goOn();
-    }
+  #in = (namespace: string): number => this.#inNamespaces.get(namespace) ?? 0;
+
+  #count(namespace: string, more: number): void {
+    this.#now += more;
+    const count = this.#in(namespace) + more;
+    if (count === 0) this.#inNamespaces.delete(namespace);
+    else this.#inNamespaces.set(namespace, count);
   }
 }

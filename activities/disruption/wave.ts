@@ -121,8 +121,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
 
   #settleMs(lookMs: number): number {
     const { looks, mostMs } = IDLE_SETTLE;
-    const settleMs = this.#busy().size > 0 ? SETTLE_LOOKS * lookMs : Math.min(looks * lookMs, mostMs);
-    return Math.max(SETTLE_MS, settleMs);
+    return Math.max(SETTLE_MS, this.#busy().size > 0 ? SETTLE_LOOKS * lookMs : Math.min(looks * lookMs, mostMs));
   }
 
   async #look(now: number): Promise<number[]> {
@@ -181,10 +180,12 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   /** Begins with as many as there are places for. A wave of one VM waits for no other. */
   #beginNext(): void {
     const { acts } = this.#in;
-    const first = this.#acting.size + this.#onTheirWay.size + this.#ended.size === 0 ? 1 : 0;
-    const own = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
-    const room = Math.min(own, Math.max(acts.free, first));
-    for (const item of this.#next.splice(-room, Math.max(room, 0)).toReversed()) this.#begin(item, true);
+    let room = Math.min(this.#acts.free, BEGUN_FOR_EACH * this.#acts.size - this.#acting.size);
+    for (let next = this.#next.at(-1); next !== undefined && room-- > 0; next = this.#next.at(-1)) {
+      const isFirst = this.#acting.size + this.#onTheirWay.size + this.#ended.size === 0;
+      if (!isFirst && !acts.isFree(this.#namespaceOf(next))) break;
+      this.#begin(this.#next.pop()!, true);
+    }
     if (this.#next.length > 0) acts.wait(this.#goOn);
   }
 
@@ -224,8 +225,10 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     if (stop !== null) this.#isOpen = false;
   }
 
+  #namespaceOf = ({ name }: Item): string => this.#method.keyOf(name).split('/')[0]!;
+
   #begin(item: Item, isNew: boolean): void {
-    const end = this.#in.acts.begin();
+    const end = this.#in.acts.begin(this.#namespaceOf(item));
     const acting = this.#act(item, isNew).finally(() => {
       this.#acting.delete(item.name);
       end();
@@ -258,10 +261,7 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
     // Temporal has told it of a cancellation before this wave has heard of that.
     if (error instanceof CancelledFailure) return;
     this.#next = [];
-    if (!isTransient(error) || isRefusal(error)) {
-      this.#failure = { error };
-      return;
-    }
+    if (!isTransient(error) || isRefusal(error)) return void (this.#failure = { error });
     const tries = (this.#tries.get(item.name) ?? 0) + 1;
     this.#tries.set(item.name, tries);
     // Users who wait for the VM should know: a webhook that can't be called may stay so for hours.

@@ -471,7 +471,7 @@ test(
     );
     // Each takes 4 at first.
     expect(begun()).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 1, 1, 1, 1]);
-    expect(acts.free).toBe(0);
+    expect(acts.isFree('')).toBe(false);
     await until(
       () => looks().every((count) => count > 5),
       () => waves.forEach(({ look }) => look()),
@@ -485,7 +485,7 @@ test(
     expect(
       ends.every(({ isOver, outcomes }) => isOver && outcomes.filter(({ end }) => end === 'done').length === 20),
     ).toBe(true);
-    expect(acts.free).toBe(32);
+    expect(acts.isFree('')).toBe(true);
     // Each act belongs to its wave's activity, and does not end with that of another.
     expect(new Set(waves.flatMap(({ contexts }) => [...contexts])).size).toBe(12);
     expect(waves.every(({ contexts }) => contexts.size === 1)).toBe(true);

@@ -169,8 +169,8 @@ class Wave<Item extends { name: string }, O extends { vm: string }, B extends Be
   }
 
   /**
-   * Continues without another look, which takes longer at a large fleet than many acts do. The end of another wave's act
-   * may call this: what begins then belongs to the activity of this wave, and ends with no other.
+   * Continues without another look, which takes longer at a large fleet than many acts do. It is called at the end of
+   * another wave's act as well: what begins then belongs to this wave's activity, and does not end with the other.
    */
   readonly #goOn = AsyncResource.bind((): void => {
     const now = Date.now();

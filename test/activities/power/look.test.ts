@@ -1,6 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { ActsOfWaves } from '../../../activities/disruption/acts-of-waves.ts';
 import { StatusReports } from '../../../activities/operations/status-reports.ts';
 import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
@@ -34,6 +35,7 @@ test('an observation stays small, however many VMs there are and however long th
     reports: new StatusReports({ client, workflowIdOf: () => 'run' }),
     chosenVms: { ofThisRun: () => Promise.resolve({ count: chosen.size, targets: chosen, indexOf: () => 0 }) },
     claims: { leave: () => {} },
+    acts: new ActsOfWaves(4),
     stopping: new AbortController().signal,
   };
   const { changePower } = createPowerActivities(options as unknown as PowerActivityOptions);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { release } from '../../../deploy/release/release.ts';
@@ -25,6 +25,20 @@ export class ReleasedClone {
       this.git('config', `user.${name}`, value);
     symlinkSync(join(PROJECT, 'node_modules'), join(this.path, 'node_modules'));
     writeFileSync(join(this.path, '.git/info/exclude'), 'node_modules\n');
+    this.#undoRelease();
+  }
+
+  /** Has the clone as it was before its version was released, if that is so already. */
+  #undoRelease(): void {
+    const edit = (file: string, change: (text: string) => string): void =>
+      writeFileSync(this.in('clone', file), change(readFileSync(this.in('clone', file), 'utf8')));
+    edit('CHANGELOG.md', (text) => text.replace(new RegExp(`^## ${version} - .*\\n\\n`, 'm'), ''));
+    edit('test/replay/released.json', (text) => {
+      const { [version]: _, ...others } = JSON.parse(text) as Record<string, object>;
+      return `${JSON.stringify(others, null, 2)}\n`;
+    });
+    if (this.git('status', '--porcelain') !== '')
+      this.git('commit', '--quiet', '--all', '--message', 'Undo the release');
   }
 
   in(...parts: string[]): string {

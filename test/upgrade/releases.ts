@@ -8,9 +8,6 @@ import { workflowsPath } from '../../workers/workflows-path.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** What the release before is built from until there is one; whoever has to record all histories again sets it anew. */
-const BEFORE_THE_FIRST = 'a4a980ec';
-
 /** What a worker of a release runs. */
 export interface Release {
   /** What was built. */
@@ -24,12 +21,12 @@ export interface Release {
 }
 
 /**
- * Builds the newest release, or what stands for it: its tag, or else a commit; without that, as in a clone that lacks
- * it, today's code, which still differs from `nextRelease`.
+ * Builds the newest release from its tag; in a clone that lacks the tag, today's code, which still differs from
+ * `nextRelease`.
  */
 export function previousRelease(folder: string): Release {
   const [newest] = Object.keys(releasedIn(project)).toReversed();
-  const ref = newest === undefined ? BEFORE_THE_FIRST : `v${newest}`;
+  const ref = `v${newest}`;
   const { status } = spawnSync('git', ['-C', project, 'cat-file', '-e', `${ref}^{commit}`], { stdio: 'ignore' });
   if (status !== 0) {
     const { worker, workflows } = inject('programs')!;

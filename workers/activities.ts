@@ -1,6 +1,6 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { DisruptionClaims } from '../activities/disruption-budget/disruption-claims.ts';
-import { ActsOfWaves } from '../activities/disruption/acts-of-waves.ts';
+import { ActsOfWaves, BEGUN_FOR_EACH } from '../activities/disruption/acts-of-waves.ts';
 import { createEvacuationActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/heal-vm.ts';
@@ -37,9 +37,6 @@ interface ActivitiesOptions extends Pick<WatchActivityOptions, 'onWatching'> {
   stopping: AbortSignal;
 }
 
-/** One wave alone, in which most VMs wait for claims, begins as many. */
-const ACTS_FOR_EACH = 4;
-
 /**
  * Creates all activities, by the task queue that serves them: activities that act, activities that only wait, and the
  * watch.
@@ -53,7 +50,8 @@ export function createActivities({ config, client, cache, metrics, onWatching, s
     claims: new DisruptionClaims(client, cache),
     revisions: new Revisions({ client, cache }),
     concurrency,
-    acts: new ActsOfWaves(ACTS_FOR_EACH * concurrency),
+    // One wave alone may begin as many.
+    acts: new ActsOfWaves(BEGUN_FOR_EACH * concurrency),
     stopping,
   };
   const ownerIdOf: OwnerIdOf = (kind, ref) => ownerIdIn(kind, { cluster: config.cluster, ...ref });

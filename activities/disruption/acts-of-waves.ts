@@ -1,3 +1,5 @@
+/** So many are begun with for each that may act at once: the claims of VMs that wait for long expire. */
+export const BEGUN_FOR_EACH = 4;
 /** Of all places, acts in one namespace take at most so many: a webhook may hold up all writes there. */
 const OF_NAMESPACE = 3 / 4;
 
@@ -36,7 +38,10 @@ export class ActsOfWaves {
     this.#count(namespace, 1);
     return () => {
       this.#count(namespace, -1);
-      for (const goOn of this.#waiting) if (this.#now < this.#most) goOn();
+      for (const goOn of this.#waiting) {
+        if (this.#now >= this.#most) return;
+        goOn();
+      }
     };
   }
 

@@ -8,6 +8,7 @@ import { Changes } from '../cache/changes.ts';
 import { NotAdmitted } from '../disruption-budget/claim.ts';
 import { inPlace } from '../disruption-budget/without-place.ts';
 import { serverLost, serverRestored } from '../lib/shutdown.ts';
+import { BEGUN_FOR_EACH } from './acts-of-waves.ts';
 import type { Begun, DisruptionMethod, Turn, WaveOptions, WaveResult, WaveStop } from './method.ts';
 
 /**
@@ -29,8 +30,6 @@ const SILENT_MS = 600_000;
 const PAUSE_MS = 100;
 /** The API server answers many first requests at once late: the window grows with each answer. */
 const FIRST_WINDOW = 4;
-/** So many are begun with for each that may act at once: the claims of VMs that wait for long expire. */
-const BEGUN_FOR_EACH = 4;
 /** How often a VM is tried again after such an error before it is given back, and the error told. */
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 10_000;

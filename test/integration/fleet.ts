@@ -35,6 +35,9 @@ export interface TestWorker {
   ended: Promise<number | null>;
 }
 
+/** By then, a worker that waits has said what for. */
+const READY_MS = 120_000;
+
 /** The stack of one test file, with everything that its tests do to a fleet. */
 export class TestFleet {
   readonly stack: Stack;
@@ -96,6 +99,8 @@ export class TestFleet {
         last.push(line);
         if (line.includes('"worker ready"')) ready();
       });
+      const says = (): void => failed(new Error(`the worker is not ready: ${last.slice(-5).join('\n')}`));
+      setTimeout(says, READY_MS).unref();
       void exited.then((code) => failed(new Error(`the worker ended with ${code}: ${last.slice(-5).join('\n')}`)));
     });
     const end = (signal: NodeJS.Signals) => async (): Promise<number | null> => {
@@ -124,7 +129,8 @@ export class TestFleet {
 
   async setUp(): Promise<void> {
     const kube = this.stack instanceof GivenStack ? this.stack.kube.plain : this.kube;
-    await setup({ kube, temporal: this.temporal, cluster: 'default', say: () => {} });
+    // The file before may have divided the cluster, and a worker waits for as long as it counts other shards.
+    await setup({ kube, temporal: this.temporal, cluster: 'default', shards: 1, say: () => {} });
   }
 
   /** Leaves to the next file what it would start itself: servers without objects and workflows, and a worker if any. */

@@ -140,7 +140,7 @@ export const SETTINGS = {
     what: 'workflows that are kept in memory between their turns',
     variable: 'DROVER_CACHED_WORKFLOWS',
     flag: '--cached-workflows',
-    value: '500',
+    value: '300',
     within: [0, 100_000],
   },
   'worker.healthPort': {

@@ -73,7 +73,7 @@ const MEASUREMENTS: Measurement[] = [
   {
     title: 'Memory',
     what: 'A worker that follows 10,000 running VMs in 20 pools, with the settings of the image and of `deploy/worker.yaml`.',
-    command: ['memory.ts'],
+    command: ['memory.ts', '10000', '20', '1'],
   },
   {
     title: 'Memory with small pools',

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,8 @@ test('credentials that were renewed in the kubeconfig are used once those before
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const kubeconfig = join(mkdtempSync(join(tmpdir(), 'drover-kubeconfig-')), 'config');
+  const folder = mkdtempSync(join(tmpdir(), 'drover-kubeconfig-'));
+  const kubeconfig = join(folder, 'config');
   const write = (token: string, current = 'it'): void =>
     writeFileSync(
       kubeconfig,
@@ -33,6 +34,7 @@ test('credentials that were renewed in the kubeconfig are used once those before
   onTestFinished(async () => {
     await client.close();
     server.close();
+    rmSync(folder, { recursive: true });
   });
   const ask = (): Promise<object> => client.request({ method: 'GET', path: '/api' });
   expect(await ask()).toEqual({});

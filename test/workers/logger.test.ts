@@ -1,16 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const run = promisify(execFile);
 const LOGGER = new URL('../../workers/logger.ts', import.meta.url).href;
 
 /** Runs a program that logs to a file, and lets it write a few KB at most, as on a disk that is nearly full. */
 async function logged(program: string): Promise<Record<string, unknown>[]> {
-  const file = join(mkdtempSync(join(tmpdir(), 'drover-log-')), 'log');
+  const folder = mkdtempSync(join(tmpdir(), 'drover-log-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'log');
   const script = `
     import { truncateSync } from 'node:fs';
     const { createLogger } = await import(${JSON.stringify(LOGGER)});

@@ -191,6 +191,8 @@ test('a disk template that no volume names is refused, on creation and on any ch
 });
 
 test('a malformed quantity is refused in every field', async () => {
+  // The schema of KubeVirt's own definitions refuses before the webhook does.
+  const malformed = /quantities must match the regular expression|in body should match/;
   const memory = { guest: '64Mi' };
   const domains = [
     { memory: { guest: '64Mo' } },
@@ -210,16 +212,14 @@ test('a malformed quantity is refused in every field', async () => {
     },
   ];
   for (const machine of [...domains, ...disks])
-    await expect(cluster.createMachine('none', machine as object)).rejects.toThrow(
-      'quantities must match the regular expression',
-    );
+    await expect(cluster.createMachine('none', machine as object)).rejects.toThrow(malformed);
   const amounts = { requests: { cpu: '100m', memory: 67_108_864 }, limits: { memory: '1e9' } };
   await cluster.createMachine('some', {
     spec: { runStrategy: 'Halted' },
     vmi: { domain: { devices: {}, memory: { guest: '.5Gi' }, resources: amounts } },
   } as object);
   await expect(cluster.changeVmi('some', { domain: { ...domain, memory: { guest: '64Mo' } } })).rejects.toThrow(
-    'quantities must match',
+    malformed,
   );
 });
 
